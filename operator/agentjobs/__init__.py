@@ -1,0 +1,3 @@
+"""agentjobs: fair, bounded, exactly-once scheduling of AI-agent runs on Kubernetes."""
+
+__version__ = "0.1.0"

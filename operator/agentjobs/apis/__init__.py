@@ -1,0 +1,1 @@
+"""The resources AgentJob, AgentTeam and AgentPool: the only source of their schemas."""
