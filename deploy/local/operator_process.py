@@ -1,0 +1,95 @@
+"""The operator's process on this machine, under a supervisor of its own."""
+
+import sys
+import time
+import urllib.error
+import urllib.request
+from dataclasses import dataclass
+
+from deploy.local import processes
+from deploy.local.cluster import ROOT, Cluster
+from deploy.local.controlplane import tail
+from deploy.local.errors import LocalError
+from deploy.local.processes import Process
+
+SUPERVISOR = "operator-supervisor"
+READY_SECONDS = 30
+
+
+@dataclass(frozen=True)
+class Operator:
+    """The supervised operator of one instance."""
+
+    cluster: Cluster
+    metrics_port: int
+
+    @property
+    def url(self) -> str:
+        """Where /metrics, /healthz and /readyz are served."""
+        return f"http://127.0.0.1:{self.metrics_port}"
+
+    def process(self) -> Process | None:
+        """The operator's present process, None between two of them."""
+        try:
+            pid = int(self.cluster.operator_pid.read_text())
+        except (FileNotFoundError, ValueError):
+            return None
+        return processes.observe("operator", pid)
+
+    def supervisor(self) -> Process | None:
+        """The recorded supervisor, if it still runs."""
+        process = processes.load(self.cluster.pids, SUPERVISOR)
+        return process if process and process.alive else None
+
+    def start(self) -> None:
+        """Start the supervisor, and with it the operator, unless it runs already.
+
+        Raises:
+            LocalError: not ready in time; the message carries the last log lines.
+        """
+        if not self.supervisor():
+            # An operator whose supervisor was killed runs on, and two must not.
+            processes.stop(self.process())
+            log = self.cluster.logs / "operator.log"
+            supervise = [sys.executable, "-m", "deploy.local.supervisor"]
+            program = [sys.executable, "-m", "agentjobs"]
+            processes.spawn(
+                SUPERVISOR,
+                [*supervise, str(self.cluster.operator_pid), str(log), *program],
+                folder=self.cluster.pids,
+                log=self.cluster.logs / f"{SUPERVISOR}.log",
+                env={
+                    **self.cluster.environment(),
+                    "KUBECONFIG": str(self.cluster.operator_kubeconfig),
+                    "AGENTJOBS_METRICS_ADDRESS": f"127.0.0.1:{self.metrics_port}",
+                },
+                cwd=ROOT,
+            )
+        self.wait_ready()
+
+    def stop(self) -> None:
+        """End the operator, then its supervisor."""
+        process = self.process()
+        # The supervisor ends its child by itself, in 10 s at the latest.
+        processes.stop(processes.load(self.cluster.pids, SUPERVISOR), seconds=15)
+        processes.stop(process)
+        self.cluster.operator_pid.unlink(missing_ok=True)
+
+    def ready(self) -> bool:
+        """Whether /readyz answers 200."""
+        try:
+            with urllib.request.urlopen(f"{self.url}/readyz", timeout=2) as answer:  # noqa: S310  (our own)
+                return bool(answer.status == 200)
+        except (OSError, urllib.error.URLError):
+            return False
+
+    def wait_ready(self, seconds: float = READY_SECONDS) -> None:
+        """Wait for readiness; raise LocalError with the log's last lines when it does not come."""
+        until = time.monotonic() + seconds
+        while not self.ready():
+            if time.monotonic() > until:
+                log = self.cluster.logs / "operator.log"
+                raise LocalError(
+                    f"the operator is not ready after {seconds:.0f} s; the end of {log}:\n{tail(log)}"
+                )
+            time.sleep(0.05)

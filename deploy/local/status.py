@@ -1,0 +1,90 @@
+"""What runs, where, and whether it is well: the table of `make status`."""
+
+from dataclasses import dataclass
+
+from rich.console import Console as Terminal
+from rich.table import Table
+
+from deploy.local import controlplane, node, processes
+from deploy.local.errors import LocalError
+from deploy.local.instance import LocalCluster
+
+
+@dataclass(frozen=True)
+class Row:
+    """One component."""
+
+    name: str
+    pid: int | None
+    health: str
+    """`ok`, or what is wrong."""
+    where: str = ""
+
+    @property
+    def well(self) -> bool:
+        """Whether nothing is wrong with it."""
+        return self.health == "ok"
+
+
+def rows(instance: LocalCluster) -> list[Row]:
+    """The state of every component of a cluster that is ours."""
+    found = [_control_plane_row(instance, name) for name in instance.components if name != "operator"]
+    found += _node_rows(instance)
+    if instance.record.operator:
+        found += _operator_rows(instance)
+    return found
+
+
+def show(table: list[Row]) -> None:
+    """Print the table."""
+    grid = Table(box=None, pad_edge=False, header_style="bold")
+    for heading in ("COMPONENT", "PID", "HEALTH", "WHERE"):
+        grid.add_column(heading, overflow="fold")
+    for row in table:
+        colour = "green" if row.well else "red"
+        grid.add_row(row.name, str(row.pid or "-"), f"[{colour}]{row.health}[/]", row.where)
+    Terminal(highlight=False, soft_wrap=True).print(grid)
+
+
+def _control_plane_row(instance: LocalCluster, name: str) -> Row:
+    process = instance.process(name)
+    health = "ok" if process else "down"
+    where = ""
+    if name == "kube-apiserver":
+        where = instance.cluster.server
+        if process and not controlplane.healthy(instance.cluster):
+            health = "does not answer"
+    return Row(name, process.pid if process else None, health, where)
+
+
+def _node_rows(instance: LocalCluster) -> list[Row]:
+    found = []
+    if instance.record.node == "real":
+        for name in (node.CONTAINERD, node.KUBELET):
+            process = processes.load(instance.cluster.pids, name)
+            alive = process is not None and process.alive
+            found.append(Row(name, process.pid if process and alive else None, "ok" if alive else "down"))
+    try:
+        answer = instance.kubectl(
+            "get",
+            "nodes",
+            "-o",
+            'jsonpath={range .items[*]}{.status.conditions[?(@.type=="Ready")].status}{"\\n"}{end}',
+        )
+        states = answer.split()
+        ready = states.count("True")
+        health = "ok" if states and ready == len(states) else f"{ready} of {len(states)} ready"
+    except LocalError:
+        health = "unknown"
+    label = "1 real node" if instance.record.node == "real" else f"{instance.record.nodes} simulated nodes"
+    return [*found, Row("nodes", None, health, label)]
+
+
+def _operator_rows(instance: LocalCluster) -> list[Row]:
+    operator = instance.operator
+    supervisor, process = operator.supervisor(), operator.process()
+    health = "ok" if process and operator.ready() else "not ready" if process else "down"
+    return [
+        Row("operator", process.pid if process else None, health, operator.url),
+        Row("supervisor", supervisor.pid if supervisor else None, "ok" if supervisor else "down"),
+    ]
