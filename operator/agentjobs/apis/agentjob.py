@@ -5,8 +5,10 @@ from enum import StrEnum
 from typing import Annotated, Any, ClassVar
 
 from pydantic import AfterValidator, ConfigDict, Field, field_validator
+from pydantic_core import PydanticCustomError
 
 from agentjobs.apis.base import (
+    RESERVED,
     Gpus,
     MapOf,
     Mebibytes,
@@ -78,7 +80,9 @@ class SecretUse(Model):
 
 def _not_reserved(name: str) -> str:
     if name in RESERVED_VARIABLES:
-        raise refused(f"Reserved env vars: {name}", "the runtime sets them, choose other names")
+        raise PydanticCustomError(
+            RESERVED, "Reserved env vars: {name}; the runtime sets them, choose other names", {"name": name}
+        )
     return name
 
 
@@ -103,8 +107,15 @@ _RESERVED_RULE = cel(
 )
 
 
+_ALWAYS_PRESENT = ("agentImage", "teamId", "resources", "pool", "retries")  # required, or with a default
+_MAY_BE_ABSENT = ("environment", "idempotencyKey", "command", "args", "secrets")
+
+IMMUTABLE = (*_ALWAYS_PRESENT, *_MAY_BE_ABSENT, "inputPayload")
+"""Fields of the spec that stay as created. CEL does not see inputPayload: the webhook guards that one."""
+
+
 def _unchanged(field: str) -> dict[str, str]:
-    """Return the rule that a field with a default, or a required one, stays as it was created."""
+    """Return the rule for a field that is always there."""
     return _immutable(field, f"self.{field} == oldSelf.{field}")
 
 
@@ -129,8 +140,8 @@ class AgentJobSpec(Model):
 
     model_config = ConfigDict(
         json_schema_extra=rules(
-            *map(_unchanged, ("agentImage", "teamId", "resources", "pool", "retries")),
-            *map(_unchanged_if_any, ("environment", "idempotencyKey", "command", "args", "secrets")),
+            *map(_unchanged, _ALWAYS_PRESENT),
+            *map(_unchanged_if_any, _MAY_BE_ABSENT),
             cel(
                 "!has(oldSelf.cancel) || has(self.cancel)",
                 "cancel is immutable once it is true: a canceled run never comes back; create a new AgentJob",

@@ -29,6 +29,9 @@ K = TypeVar("K", bound=str)
 REFUSED = "refused"
 """The type of the errors that carry a :class:`Refusal`."""
 
+RESERVED = "reserved_variable"
+"""The type of the errors about environment variables that the runtime sets; they are told in one sentence."""
+
 
 def camel(name: str) -> str:
     """Return the manifest's name of a field: ``k8s_job_name`` becomes ``k8sJobName``."""

@@ -129,7 +129,9 @@ class Toleration(Model):
     key: LabelKey | None = None
     """Key of the taint. Every key by default."""
 
-    operator: TolerationOperator = Field(default=TolerationOperator.EQUAL, strict=False)
+    operator: TolerationOperator = Field(
+        default=TolerationOperator.EQUAL, strict=False, validate_default=True
+    )
     """How the value is compared."""
 
     value: LabelValue | None = None
