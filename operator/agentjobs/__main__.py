@@ -1,0 +1,39 @@
+"""`python -m agentjobs`: run the operator."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import sys
+from collections.abc import Callable
+
+from agentjobs.controller.operator import main
+from agentjobs.errors import AgentJobsError
+from agentjobs.settings import Settings
+
+
+def run() -> int:
+    """Run until stopped; return the exit code."""
+    try:
+        settings = Settings.from_environment()
+    except AgentJobsError as error:
+        print(f"agentjobs: {error}", file=sys.stderr)
+        return 2
+    logging.basicConfig(
+        level=settings.log_level, format="%(asctime)s %(levelname)s %(name)s: %(message)s", stream=sys.stderr
+    )
+    with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+        runner.run(main(settings))
+    return 0
+
+
+def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
+    try:
+        import uvloop
+    except ImportError:  # not made for this platform
+        return None
+    return uvloop.new_event_loop
+
+
+if __name__ == "__main__":
+    sys.exit(run())

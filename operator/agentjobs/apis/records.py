@@ -1,0 +1,226 @@
+"""Stored objects as the operator keeps them: slim, typed, and never trusted to be complete.
+
+An object may come from an older version, from a hand that edited past the schema, or from a server
+that has not filled its status yet. So every field has a default, and a part that cannot be read is
+taken as absent instead of stopping the reader.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+import msgspec
+
+from agentjobs.apis import times
+from agentjobs.apis.names import ANNOTATION_RUN, LABEL_ATTEMPT, LABEL_RUN_UID, SIMULATION_PREFIX
+from agentjobs.apis.runstatus import TERMINAL_PHASES
+
+T = TypeVar("T")
+
+
+class Wire(msgspec.Struct, rename="camel", gc=False):
+    """A part of an object as the API server sends it; unknown fields are skipped."""
+
+
+class Metadata(Wire):
+    name: str = ""
+    namespace: str = ""
+    uid: str = ""
+    resource_version: str = "0"
+    generation: int = 0
+    creation_timestamp: str | None = None
+    deletion_timestamp: str | None = None
+    labels: dict[str, str] = {}
+    annotations: dict[str, str] = {}
+
+
+class Stored(Wire):
+    """The part of an AgentJob's status that later decisions need."""
+
+    phase: str = "PENDING"
+    reason: str | None = None
+    observed_generation: int = -1
+    job_id: str | None = None
+    created_at: str | None = None
+    scheduled_at: str | None = None
+    started_at: str | None = None
+    completed_at: str | None = None
+    k8s_job_name: str | None = None
+    pod_name: str | None = None
+    node_name: str | None = None
+
+    @property
+    def terminal(self) -> bool:
+        return self.phase in TERMINAL_PHASES
+
+
+class Head(Wire):
+    """The part of an AgentJob's spec that orders it."""
+
+    team_id: str = ""
+    priority: str = "default"
+    pool: str = "default"
+
+
+class Object(Wire):
+    metadata: Metadata = msgspec.field(default_factory=Metadata)
+    spec: msgspec.Raw = msgspec.field(default_factory=lambda: msgspec.Raw(b"{}"))
+    status: msgspec.Raw = msgspec.field(default_factory=lambda: msgspec.Raw(b"{}"))
+
+
+class Record:
+    """What every kind has. `version` is the resourceVersion as a number: larger is newer."""
+
+    __slots__ = ("created", "deleting", "name", "namespace", "uid", "version")
+
+    def __init__(self, metadata: Metadata) -> None:
+        self.uid = metadata.uid
+        self.namespace = metadata.namespace
+        self.name = metadata.name
+        self.version = int(metadata.resource_version) if metadata.resource_version.isdigit() else 0
+        self.created = times.parse(metadata.creation_timestamp) or 0
+        self.deleting = metadata.deletion_timestamp is not None
+
+
+class AgentJobRecord(Record):
+    """An AgentJob; `spec` (JSON) and `simulation` are dropped once the run has ended."""
+
+    __slots__ = ("generation", "pool", "priority", "simulation", "spec", "status", "team")
+
+    def __init__(self, raw: bytes | msgspec.Raw) -> None:
+        found = msgspec.json.decode(raw, type=Object)
+        super().__init__(found.metadata)
+        self.generation = found.metadata.generation
+        head = lenient(found.spec, Head)
+        self.team, self.priority, self.pool = head.team_id, head.priority, head.pool
+        self.status = lenient(found.status, Stored)
+        self.spec: bytes = b""
+        self.simulation: dict[str, str] = {}
+        if not self.status.terminal:
+            self.spec = bytes(found.spec)
+            self.simulation = simulation(found.metadata.annotations)
+
+
+class JobCondition(Wire):
+    type: str = ""
+    status: str = ""
+    reason: str | None = None
+    message: str | None = None
+    last_transition_time: str | None = None
+
+
+class JobStatus(Wire):
+    conditions: list[JobCondition] = []
+
+
+class JobRecord(Record):
+    """A `batch/v1` Job that carries our labels."""
+
+    __slots__ = ("annotation", "attempt", "finished", "run_uid")
+
+    def __init__(self, raw: bytes | msgspec.Raw) -> None:
+        found = msgspec.json.decode(raw, type=Object)
+        super().__init__(found.metadata)
+        self.run_uid = found.metadata.labels.get(LABEL_RUN_UID, "")
+        self.attempt = found.metadata.labels.get(LABEL_ATTEMPT, "")
+        self.annotation = found.metadata.annotations.get(ANNOTATION_RUN, "")
+        conditions = lenient(found.status, JobStatus).conditions
+        self.finished = next(
+            (c for c in conditions if c.type in ("Complete", "Failed") and c.status == "True"), None
+        )
+
+
+class Running(Wire):
+    started_at: str | None = None
+
+
+class Waiting(Wire):
+    reason: str | None = None
+    message: str | None = None
+
+
+class Terminated(Wire):
+    exit_code: int = 0
+    reason: str | None = None
+    message: str | None = None
+    started_at: str | None = None
+    finished_at: str | None = None
+
+
+class ContainerState(Wire):
+    waiting: Waiting | None = None
+    running: Running | None = None
+    terminated: Terminated | None = None
+
+
+class ContainerStatus(Wire):
+    name: str = ""
+    state: ContainerState = msgspec.field(default_factory=ContainerState)
+
+
+class PodCondition(Wire):
+    type: str = ""
+    status: str = ""
+    reason: str | None = None
+    message: str | None = None
+
+
+class PodStatus(Wire):
+    phase: str = ""
+    reason: str | None = None
+    message: str | None = None
+    conditions: list[PodCondition] = []
+    container_statuses: list[ContainerStatus] = []
+
+
+class PodSpec(Wire):
+    node_name: str = ""
+    active_deadline_seconds: int | None = None
+
+
+class PodRecord(Record):
+    """A pod that carries our labels."""
+
+    __slots__ = ("attempt", "deadline", "node", "run_uid", "status")
+
+    def __init__(self, raw: bytes | msgspec.Raw) -> None:
+        found = msgspec.json.decode(raw, type=Object)
+        super().__init__(found.metadata)
+        self.run_uid = found.metadata.labels.get(LABEL_RUN_UID, "")
+        self.attempt = found.metadata.labels.get(LABEL_ATTEMPT, "")
+        self.status = lenient(found.status, PodStatus)
+        spec = lenient(found.spec, PodSpec)
+        self.node, self.deadline = spec.node_name, spec.active_deadline_seconds
+
+    @property
+    def terminal(self) -> bool:
+        return self.status.phase in ("Succeeded", "Failed")
+
+
+def lenient(raw: msgspec.Raw, kind: type[T]) -> T:
+    """Decode a part of an object; what does not fit the type is taken as absent, field by field."""
+    if not raw:
+        return kind()
+    try:
+        return msgspec.json.decode(raw, type=kind)
+    except msgspec.ValidationError:
+        parts = msgspec.json.decode(raw)
+    whole = kind()
+    for field in msgspec.structs.fields(kind) if isinstance(parts, dict) else ():  # type: ignore[arg-type]
+        try:
+            value = msgspec.convert(parts[field.encode_name], type=field.type)
+        except (KeyError, msgspec.ValidationError):
+            continue
+        setattr(whole, field.name, value)
+    return whole
+
+
+def simulation(annotations: dict[str, str]) -> dict[str, str]:
+    """Return the annotations that simulated nodes read."""
+    return {key: value for key, value in annotations.items() if key.startswith(SIMULATION_PREFIX)}
+
+
+def as_dict(raw: bytes) -> dict[str, Any]:
+    """Return a stored JSON object; an empty one where it is something else."""
+    value = msgspec.json.decode(raw) if raw else {}
+    return value if isinstance(value, dict) else {}

@@ -1,0 +1,1 @@
+"""The operator: kopf as the shell, the state in memory, the scheduling loop."""

@@ -1,0 +1,158 @@
+"""The scheduling loop: look at what changed, decide, hand over the writes, sleep until something happens."""
+
+from __future__ import annotations
+
+import asyncio
+import heapq
+import logging
+import time
+
+from agentjobs import metrics
+from agentjobs.apis import names, times
+from agentjobs.apis.records import AgentJobRecord, JobRecord, PodRecord
+from agentjobs.apis.runstatus import Phase
+from agentjobs.cluster import paths
+from agentjobs.cluster.reflector import Reflector
+from agentjobs.cluster.session import Session
+from agentjobs.cluster.writer import Writer
+from agentjobs.controller.actions import Actions, Need
+from agentjobs.controller.run import QUIET, Run
+from agentjobs.controller.state import State
+from agentjobs.errors import ApiError
+
+_log = logging.getLogger(__name__)
+
+RESYNC_SECONDS = 60.0
+
+
+def now_micros() -> int:
+    """Return the time in microseconds since the epoch."""
+    return time.time_ns() // 1000
+
+
+class Loop:
+    """Owns the reflectors, the state and the writer; everything of the hot path hangs on it."""
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        self.state = state = State(now_micros)
+        ours = names.LABEL_RUN_UID
+        self.agentjobs = Reflector(session, paths.AGENTJOBS, AgentJobRecord, state.agentjob_changed)
+        state.find = self.agentjobs.objects.get
+        self.jobs = Reflector(session, paths.JOBS, JobRecord, state.job_changed, selector=ours)
+        self.pods = Reflector(session, paths.PODS, PodRecord, state.pod_changed, selector=ours)
+        self.actions = Actions(session, state, self.agentjobs, self.jobs, self.pods, now_micros)
+        self.writer = Writer(self.actions.write)
+        self.started = asyncio.Event()
+        self.stopping = False
+        self._timers: list[tuple[int, str]] = []
+        self._catalogue_read = asyncio.Event()
+
+    async def run(self) -> None:
+        """Run until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            for reflector in (self.agentjobs, self.jobs, self.pods):
+                group.create_task(reflector.run())
+            group.create_task(self._resync())
+            group.create_task(self.writer.run())
+            await asyncio.sleep(0)  # the writer's workers are tasks of their own
+            self.started.set()
+            for reflector in (self.agentjobs, self.jobs, self.pods):
+                await reflector.synced.wait()
+            await self._catalogue_read.wait()
+            self.state.live = True
+            _log.info(
+                "synced: %d AgentJobs, %d runs not over", len(self.agentjobs.objects), len(self.state.runs)
+            )
+            while True:
+                wake_at = self._cycle(now_micros())
+                await self._rest(wake_at)
+
+    async def stop(self, seconds: float) -> None:
+        """Decide nothing any more, and return when what was decided is written or the time is over."""
+        self.stopping = True
+        try:
+            async with asyncio.timeout(seconds):
+                await self.writer.drain()
+        except TimeoutError:
+            _log.warning("%d writes are left for the next start", self.writer.depth)
+
+    # -- one cycle -------------------------------------------------------------------------------
+
+    def _cycle(self, now: int) -> int | None:
+        """Take in what changed, decide, and ask for the writes; return when to look again."""
+        state = self.state
+        while self._timers and self._timers[0][0] <= now:
+            uid = heapq.heappop(self._timers)[1]
+            if uid in state.runs:
+                state.runs[uid].timer = None
+                state.touched.add(uid)
+        touched, state.touched = state.touched, set()
+        for uid in touched:
+            if (run := state.runs.get(uid)) is not None:
+                state.settle(run)
+        looks = [] if self.stopping else [self._decide(name, now, touched) for name in state.pools]
+        for uid in touched:
+            if (run := state.runs.get(uid)) is not None:
+                self._ask(run, now)
+        metrics.QUEUE_DEPTH.set(self.writer.depth)
+        looks.append(self._timers[0][0] if self._timers else None)
+        return min((look for look in looks if look is not None), default=None)
+
+    def _decide(self, name: str, now: int, touched: set[str]) -> int | None:
+        pool = self.state.pools[name]
+        plan = pool.decide(now)
+        for waiting in plan.starts:
+            touched.add(self.state.decide(waiting, now).uid)
+        metrics.PENDING.labels(name).set(pool.waiting)
+        metrics.HELD.labels(name).set(pool.held.slots)
+        return plan.look_again
+
+    def _ask(self, run: Run, now: int) -> None:
+        """Ask the writer for what a run needs now, and set its clock for what it will need later."""
+        need = self.actions.need(run, now)
+        if need is not None and not (self.stopping and need is Need.POST):
+            self.writer.add(run.uid, need)
+        later = self._later(run, now)
+        if later is not None and (run.timer is None or later < run.timer):
+            run.timer = later
+            heapq.heappush(self._timers, (later, run.uid))
+
+    def _later(self, run: Run, now: int) -> int | None:
+        """Return when time alone will change what a run needs, microseconds since the epoch."""
+        if run.over:
+            return None
+        moments = [moment for moment in (run.expiry,) if moment is not None]
+        if run.waits:
+            moments.append(run.next_word(Phase.PENDING))
+        elif run.posted and run.started is None:
+            moments.append(run.next_word(Phase.SCHEDULED))
+        ahead = [moment for moment in moments if moment > now]
+        # A reason may change without the run itself being touched: look from time to time.
+        return min(ahead, default=now + QUIET if run.waits else None)
+
+    async def _rest(self, wake_at: int | None) -> None:
+        """Sleep until something was told or the moment has come; let a burst arrive as one."""
+        state = self.state
+        timer = None
+        if wake_at is not None:
+            pause = max(0.0, (wake_at - now_micros()) / times.SECOND)
+            timer = asyncio.get_running_loop().call_later(pause, state.woken.set)
+        await state.woken.wait()
+        if timer is not None:
+            timer.cancel()
+        await asyncio.sleep(0)
+        state.woken.clear()
+
+    async def _resync(self) -> None:
+        """Read pools and teams whole, at the start and from time to time: an event may have been lost."""
+        while True:
+            try:
+                await self.state.catalogue.read(self.session)
+            except ApiError as error:
+                _log.warning("pools and teams: %s", error)
+                await asyncio.sleep(error.retry_after or 1.0)
+                continue
+            self._catalogue_read.set()
+            self.state.catalogue_changed()
+            await asyncio.sleep(RESYNC_SECONDS)

@@ -1,0 +1,203 @@
+"""One run as the operator knows it: what is stored, what was observed, what was decided; and what follows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from agentjobs.apis import times
+from agentjobs.apis.records import AgentJobRecord, JobRecord, PodRecord
+from agentjobs.apis.runstatus import Phase
+from agentjobs.runs import identity
+from agentjobs.runs.decision import Decision
+from agentjobs.runs.observe import Outcome, observe
+from agentjobs.runs.status import Facts
+from agentjobs.scheduling.model import Wait
+from agentjobs.scheduling.resources import Amounts
+
+PATIENCE = 2 * times.SECOND  # a run that waits longer than this is told why
+QUIET = 30 * times.SECOND  # and hears of another reason no sooner than after this
+
+
+class Run:
+    """Everything known of one run, by its AgentJob's uid.
+
+    Only `decision`, `failure` and the moments of first sight live in memory alone; each of them can be
+    worked out again from the stored objects, at most with whole seconds for microseconds.
+
+    Attributes:
+        record: the AgentJob; None once it is deleted, while its Job or pod is still there.
+        job, pods: what Kubernetes has of the present attempt.
+        posted: the Job was stored at some time: from then on it is never created again.
+        failure: (reason, message) of a schedule failure found here, not by Kubernetes.
+        request: what it asks for; None when the spec cannot be read.
+        expiry: when its own time is over, microseconds; None while it does not run.
+    """
+
+    __slots__ = (
+        "completed",
+        "confirmed",
+        "created",
+        "decision",
+        "failure",
+        "job",
+        "pods",
+        "posted",
+        "record",
+        "request",
+        "spoke",
+        "started",
+        "timer",
+        "uid",
+    )
+
+    def __init__(self, uid: str) -> None:
+        self.uid = uid
+        self.record: AgentJobRecord | None = None
+        self.job: JobRecord | None = None
+        self.pods: dict[str, PodRecord] = {}
+        self.decision: Decision | None = None
+        self.posted = False
+        self.failure: tuple[str, str] | None = None
+        self.request: Amounts | None = None
+        self.created = 0
+        self.started: int | None = None
+        self.completed: int | None = None
+        self.confirmed = False  # an absence that an outcome rests on was read from the server itself
+        self.spoke = 0  # when its status was last written, microseconds since the epoch
+        self.timer: int | None = None  # when the loop looks at it again by itself
+
+    # -- what is known ---------------------------------------------------------------------------
+
+    @property
+    def over(self) -> bool:
+        """Whether the stored phase is terminal, or there is no AgentJob any more."""
+        return self.record is None or self.record.status.terminal
+
+    @property
+    def waits(self) -> bool:
+        """Whether it needs a decision: nothing was decided, posted or found wrong with it."""
+        return not (
+            self.over or self.posted or self.decision or self.failure or self.record is None
+        ) and not (self.record.deleting)
+
+    @property
+    def holds(self) -> bool:
+        """Whether it has its slot: from the decision until its pod is terminal or gone."""
+        if any(not pod.terminal for pod in self.pods.values()):
+            return True
+        if self.job is not None:
+            return not self.pods and self.job.finished is None
+        return self.decision is not None and not self.posted and not self.failure and not self.over
+
+    @property
+    def empty(self) -> bool:
+        """Whether nothing is left that the operator must think about."""
+        return self.over and self.job is None and not self.pods
+
+    @property
+    def job_name(self) -> str:
+        """The name of the present attempt's Job."""
+        if self.job is not None:
+            return self.job.name
+        assert self.record is not None
+        stored = self.record.status.k8s_job_name
+        attempt = self.decision.attempt if self.decision else 1
+        return stored or identity.job_name(self.record.name, self.uid, attempt)
+
+    @property
+    def timeout_seconds(self) -> int:
+        return self.decision.timeout_seconds if self.decision else 0
+
+    @property
+    def expiry(self) -> int | None:
+        if self.started is None or self.decision is None:
+            return None
+        return self.started + self.decision.timeout_seconds * times.SECOND
+
+    def live_pods(self) -> Iterable[PodRecord]:
+        """Return the pods in which something may run."""
+        return (pod for pod in self.pods.values() if not pod.terminal)
+
+    # -- what follows ----------------------------------------------------------------------------
+
+    def outcome(self) -> Outcome | None:
+        """Return where the run stands by its Job and pods; None when no Job was posted for it."""
+        if not self.posted:
+            return None
+        # A deadline of 1 is never set at the start: the operator lowered it, before a restart or after.
+        expired = any(pod.deadline == 1 for pod in self.pods.values())
+        return observe(self.job, self.pods.values(), timeout_seconds=self.timeout_seconds, expired=expired)
+
+    def note_times(self, outcome: Outcome, now: int) -> None:
+        """Remember when the start and the end were first seen, within the kubelet's own second."""
+        if self.started is None and outcome.started is not None:
+            self.started = times.within_second(now, outcome.started)
+        if self.completed is None and outcome.phase.terminal:
+            ended = outcome.completed
+            self.completed = now if ended is None else times.within_second(now, ended)
+
+    def facts(self, wait: Wait | None, now: int) -> Facts | None:
+        """Return what the status should say now; None when there is nothing new to say yet.
+
+        Args:
+            wait: why it waits, where it does.
+            now: microseconds since the epoch.
+        """
+        assert self.record is not None
+        facts = self._facts(wait, now)
+        return facts if facts is not None and self._worth_a_write(facts, now) else None
+
+    def _facts(self, wait: Wait | None, now: int) -> Facts | None:
+        record = self.record
+        assert record is not None
+        base = Facts(
+            job_id=record.status.job_id or identity.job_id(record.created, self.uid),
+            generation=record.generation,
+            phase=Phase.PENDING,
+            reason=wait.reason.value if wait else "",
+            message=wait.message if wait else "",
+            created=self.created,
+            scheduled=self.decision.scheduled if self.decision else times.parse(record.status.scheduled_at),
+        )
+        if self.failure is not None:
+            reason, message = self.failure
+            self.completed = self.completed or now
+            return replace(
+                base, phase=Phase.SCHEDULE_FAILED, reason=reason, message=message, completed=self.completed
+            )
+        outcome = self.outcome()
+        if outcome is None:
+            return base if wait is not None else None
+        self.note_times(outcome, now)
+        pod = outcome.pod
+        return replace(
+            base,
+            phase=outcome.phase,
+            reason=outcome.reason,
+            message=outcome.message,
+            started=self.started,
+            completed=self.completed if outcome.phase.terminal else None,
+            k8s_job_name=self.job_name,
+            pod_name=pod.name if pod else record.status.pod_name,
+            node_name=(pod.node or None) if pod else record.status.node_name,
+            exit_code=outcome.exit_code,
+            returned=outcome.returned,
+        )
+
+    def _worth_a_write(self, facts: Facts, now: int) -> bool:
+        """Every change of phase is; a new reason is when the run has waited long enough to be told."""
+        assert self.record is not None
+        stored = self.record.status
+        if facts.phase.value != stored.phase:
+            return True
+        if stored.observed_generation != -1 and stored.observed_generation != facts.generation:
+            return True
+        return facts.reason != stored.reason and now >= self.next_word(facts.phase)
+
+    def next_word(self, phase: Phase) -> int:
+        """When the next change of reason alone may be written, microseconds since the epoch."""
+        since = self.created
+        if phase is not Phase.PENDING and self.decision is not None:
+            since = self.decision.scheduled
+        return max(since + PATIENCE, self.spoke + QUIET if self.spoke else 0)

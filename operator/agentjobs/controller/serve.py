@@ -1,0 +1,55 @@
+"""The operator's own endpoints: /metrics for Prometheus, /healthz and /readyz for the kubelet."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from aiohttp import web
+from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
+
+from agentjobs.controller.loop import Loop
+
+_DEAF_SECONDS = 180.0  # no word from a watch for so long: even its silence detection has failed
+
+
+@asynccontextmanager
+async def serve(loop: Loop, host: str, port: int) -> AsyncIterator[None]:
+    """Serve the endpoints as long as the block runs.
+
+    Raises:
+        OSError: when the address is taken; the message names it.
+    """
+
+    async def metrics(_: web.Request) -> web.Response:
+        return web.Response(body=generate_latest(), headers={"Content-Type": CONTENT_TYPE_LATEST})
+
+    async def healthz(_: web.Request) -> web.Response:
+        return web.Response(text="ok\n")
+
+    async def readyz(_: web.Request) -> web.Response:
+        problem = unready(loop)
+        return web.Response(text=f"{problem or 'ok'}\n", status=503 if problem else 200)
+
+    app = web.Application()
+    app.add_routes([web.get("/metrics", metrics), web.get("/healthz", healthz), web.get("/readyz", readyz)])
+    runner = web.AppRunner(app, access_log=None)
+    await runner.setup()
+    try:
+        await web.TCPSite(runner, host, port).start()
+        yield
+    finally:
+        await runner.cleanup()
+
+
+def unready(loop: Loop) -> str | None:
+    """Return why the operator should not be relied on now, or None."""
+    if loop.stopping:
+        return "shutting down"
+    if not loop.state.live:
+        return "the first lists are not complete"
+    for kind, reflector in (("agentjobs", loop.agentjobs), ("jobs", loop.jobs), ("pods", loop.pods)):
+        if time.monotonic() - reflector.heard > _DEAF_SECONDS:
+            return f"no word of {kind} for {_DEAF_SECONDS:.0f} s"
+    return None

@@ -1,0 +1,54 @@
+"""The errors of the package, each carrying data: what to do is decided by class, not by text."""
+
+from __future__ import annotations
+
+
+class AgentJobsError(Exception):
+    """The root of every error that this package raises on purpose."""
+
+
+class SettingsError(AgentJobsError):
+    """An environment variable has a value that cannot be used."""
+
+    def __init__(self, name: str, value: str, rule: str) -> None:
+        super().__init__(f"{name}={value!r}: {rule}")
+        self.name = name
+
+
+class InvalidRunError(AgentJobsError):
+    """A stored AgentJob cannot become a Job: it was edited past the schema, or its pool refuses it.
+
+    Attributes:
+        reason: CamelCase cause for `status.reason`.
+    """
+
+    def __init__(self, reason: str, message: str) -> None:
+        super().__init__(message)
+        self.reason = reason
+
+
+class ApiError(AgentJobsError):
+    """The API server answered with an error, or not at all.
+
+    Attributes:
+        status: HTTP status; 0 when no answer came (network, time-out).
+        reason: the machine-readable reason of the Status object, "" when there was none.
+        retry_after: seconds the server asked to wait; None when it did not say.
+    """
+
+    def __init__(self, status: int, reason: str, message: str, retry_after: float | None = None) -> None:
+        super().__init__(message)
+        self.status = status
+        self.reason = reason
+        self.message = message
+        self.retry_after = retry_after
+
+    @property
+    def transient(self) -> bool:
+        """Whether the same request may succeed later: no answer, 401 (a token was renewed), 429 or 5xx."""
+        return self.status in (0, 401, 408, 429) or self.status >= 500
+
+    @property
+    def quota(self) -> bool:
+        """Whether a ResourceQuota of the namespace refused the object."""
+        return self.status == 403 and "exceeded quota" in self.message

@@ -1,0 +1,54 @@
+"""A decision: the moment a run got its slot, and what must be known of it after a restart.
+
+It is written as one annotation on the Job, so that the Job's existence is the admission and nothing
+else has to be stored first.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from agentjobs.scheduling.resources import Amounts
+
+
+class Decision(msgspec.Struct, frozen=True, rename="camel"):
+    """Why and when an attempt of a run was started, and what it holds.
+
+    Attributes:
+        attempt: from 1.
+        created: when the run was first seen, microseconds since the epoch.
+        scheduled: when it was decided, microseconds since the epoch.
+        pool: the AgentPool that it runs in.
+        team: the team id.
+        priority: the class at admission.
+        cpu_millicores, memory_mb, gpu_count: the envelope, beside one execution slot.
+        timeout_seconds: the run's own time, from the start of the container.
+    """
+
+    attempt: int
+    created: int
+    scheduled: int
+    pool: str
+    team: str
+    priority: str
+    cpu_millicores: int
+    memory_mb: int
+    gpu_count: int
+    timeout_seconds: int
+
+    @property
+    def request(self) -> Amounts:
+        """What the run holds, as the policy counts it."""
+        return Amounts(1, self.cpu_millicores, self.memory_mb, self.gpu_count)
+
+    def annotation(self) -> str:
+        """Return the annotation's value."""
+        return msgspec.json.encode(self).decode()
+
+
+def read(annotation: str) -> Decision | None:
+    """Return the decision an annotation tells of; None when it cannot be read."""
+    try:
+        return msgspec.json.decode(annotation.encode(), type=Decision)
+    except (msgspec.DecodeError, UnicodeError):
+        return None

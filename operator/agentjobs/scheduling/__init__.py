@@ -1,0 +1,1 @@
+"""The policy: who starts, who waits, and why. No I/O, no clock, no logging; the standard library only."""
