@@ -8,7 +8,7 @@ from deploy.local import binaries, node, status
 from deploy.local.cluster import DEFAULT_STATE
 from deploy.local.console import Console
 from deploy.local.errors import LocalError
-from deploy.local.instance import LocalCluster
+from deploy.local.local import LocalCluster
 from deploy.local.options import Options, choose_cluster, choose_node
 from deploy.local.record import Record
 from deploy.local.versions import GROUPS
@@ -33,8 +33,10 @@ def up(console: Console) -> int:
     """Start the cluster and all that runs in it."""
     began = time.monotonic()
     options = Options.read()
-    cluster = choose_cluster(options.cluster)
-    nodes = choose_node(options.node)
+    record = Record.load(DEFAULT_STATE)
+    present = record if record and record.complete else None
+    cluster = choose_cluster(options.cluster, present.kind if present else None)
+    nodes = choose_node(options.node, present.node if present else None)
     console.say("local cluster")
     console.fact("cluster", f"{cluster.value} ({cluster.reason})")
     console.fact("node", f"{nodes.value} ({nodes.reason})")

@@ -104,6 +104,6 @@ class Cluster:
             **os.environ,
             MARKER: str(self.state),
             "KUBECONFIG": str(self.kubeconfig),
-            "KUBECACHEDIR": str(self.state / "cache" / "kubectl"),
+            "KUBECACHEDIR": str(self.state / "kubectl-cache"),
             "PATH": f"{self.bin}{os.pathsep}{os.environ.get('PATH', os.defpath)}",
         }

@@ -1,7 +1,4 @@
-"""One local cluster, from nothing to ready and back: what `make up` and the tests use.
-
-    with LocalCluster(state, nodes=3, slots=4) as cluster:
-        cluster.kubectl("get", "nodes")
+"""One cluster with the operator beside it, from nothing to ready and back: what every kind has in common.
 
 Every step of `up` finds out what is there already, so it may be repeated after
 any interruption. What a killed `up` left is removed first: nothing of an
@@ -12,61 +9,41 @@ import contextlib
 import fcntl
 import os
 import shutil
-import signal
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
+from typing import ClassVar, Self
 
-from deploy.local import binaries, controlplane, install, node, processes
+from deploy.local import install, processes
 from deploy.local.cluster import DEFAULT_STATE, Cluster
 from deploy.local.console import Console
-from deploy.local.controlplane import Plan
 from deploy.local.errors import LocalError
 from deploy.local.kubectl import Kubectl
 from deploy.local.operator_process import Operator
-from deploy.local.ports import free_ports, require_free
-from deploy.local.processes import Process
+from deploy.local.ports import free_ports
 from deploy.local.record import FILE, Record
-from deploy.local.versions import GROUPS
 
 # What a state folder holds and `down` removes. The user's own, `.local`, also
 # holds the virtual environment and caches, which stay.
-OWNED = ("bin", "pids", "kwok", "node", "kubeconfig", "operator.kubeconfig", "operator.pid", "env", "logs")
+OWNED = (
+    *("bin", "pids", "kwok", "node", "logs", "kubectl-cache"),
+    *("kubeconfig", "operator.kubeconfig", "operator.pid", "env"),
+)
 
 
-class LocalCluster:
-    """An instance in `state`; several run side by side, each in its own folder and on its own ports."""
+class Instance(ABC):
+    """A cluster that was made, or is used, through a state folder; several work side by side."""
 
-    def __init__(
-        self,
-        state: Path = DEFAULT_STATE,
-        *,
-        node: str = "simulated",
-        nodes: int = 3,
-        slots: int = 4,
-        operator: bool = True,
-        job_controller: bool = True,
-        port: int | None = None,
-        console: Console | None = None,
-    ) -> None:
-        """Describe the instance; `up` makes it.
+    KIND: ClassVar[str]
 
-        Args:
-            state: Its folder, below `.local`.
-            node: `real` (needs root on Linux) or `simulated`.
-            nodes: How many simulated nodes.
-            slots: The default pool's maxConcurrency.
-            operator: Whether the operator runs.
-            job_controller: False leaves Jobs without pods, for measuring.
-            port: The API server's; a free one when None.
-            console: Where progress goes; nowhere when None.
-        """
+    def __init__(self, state: Path, wanted: Record, console: Console | None = None) -> None:
+        """Describe it; `up` makes it. Progress goes to `console`, or nowhere."""
         self.state = state.absolute()
         self.console = console or Console(None)
-        self._wanted = Record("local", node, nodes, slots, port or 0, 0, operator, job_controller)
-        self.record = self._wanted
-
-    # --- up and down
+        self.record = Record.load(self.state) or wanted
+        self._wanted = wanted
 
     def up(self) -> bool:
         """Make it run, all of it; True when it already did.
@@ -76,23 +53,24 @@ class LocalCluster:
         """
         with self._lock():
             previous = Record.load(self.state)
-            if previous and previous.complete:
+            already = False
+            if previous:
                 self._require_same(previous)
-                known = self.well
+                self.record = previous
+            if previous and previous.complete:
+                already = self.well
             else:
-                known = False
                 self._sweep()
             self.record = self._merged(previous)
             self.record.save(self.state)
-            self._control_plane()
-            self._contents()
-            self._node()
+            self._cluster()
             # From here on it is worth keeping, also when the operator does not come up.
             self._write_env()
-            self.record = self.record.completed()
+            self.record = replace(self.record, complete=True)
             self.record.save(self.state)
-            self._operator()
-            return known
+            if self.record.operator:
+                self._operator()
+            return already
 
     def down(self) -> bool:
         """Stop all of it and remove what it left; False when there was nothing."""
@@ -101,7 +79,7 @@ class LocalCluster:
         with self._lock():
             return self._sweep()
 
-    def __enter__(self) -> "LocalCluster":
+    def __enter__(self) -> Self:
         self.up()
         return self
 
@@ -123,172 +101,114 @@ class LocalCluster:
         return self.cluster.kubeconfig
 
     @property
-    def audit_log(self) -> Path:
-        """One JSON object a line for every write."""
-        return self.cluster.audit_log
+    def kubectl(self) -> Kubectl:
+        """kubectl as the administrator."""
+        return Kubectl(str(self.cluster.bin / "kubectl"), self.cluster.environment())
 
     @property
     def operator(self) -> Operator:
         """The operator's process."""
         return Operator(self.cluster, self.record.metrics_port)
 
-    @property
-    def env(self) -> dict[str, str]:
-        """The environment for programs that use this cluster, as `.local/env` gives it to a shell."""
-        return {**os.environ, **self.exports}
+    def start_operator(self) -> None:
+        """Start the operator in a cluster that is up without it."""
+        self._change(operator=True)
+        self._operator()
+
+    def stop_operator(self) -> None:
+        """Stop the operator and its supervisor; the cluster stays."""
+        self.operator.stop()
+        self._change(operator=False)
 
     @property
     def exports(self) -> dict[str, str]:
-        """The variables of `.local/env`."""
-        path = [
-            str(self.cluster.bin),
-            str(DEFAULT_STATE / "venv" / "bin"),
-            os.environ.get("PATH", os.defpath),
-        ]
+        """The variables of `.local/env`, but for PATH."""
         exports = {
             "KUBECONFIG": str(self.kubeconfig),
             "KUBECACHEDIR": self.cluster.environment()["KUBECACHEDIR"],
-            "PATH": os.pathsep.join(path),
         }
         if self.record.operator:
             exports["AGENTJOBS_METRICS_URL"] = self.operator.url
         return exports
 
     @property
-    def kubectl(self) -> Kubectl:
-        """kubectl as the administrator."""
-        return Kubectl(str(self.cluster.bin / "kubectl"), self.cluster.environment())
+    def env(self) -> dict[str, str]:
+        """The environment for programs that use this cluster, as `.local/env` gives it to a shell."""
+        path = os.pathsep.join([*self._path, os.environ.get("PATH", os.defpath)])
+        return {**os.environ, **self.exports, "PATH": path}
 
     @property
-    def components(self) -> tuple[str, ...]:
-        """The names that `pid`, `kill`, `restart`, `pause` and `resume` take."""
-        names = [name for name in controlplane.COMPONENTS if name != controlplane.SIMULATOR]
-        names += [controlplane.SIMULATOR] if self.record.node == "simulated" else []
-        return (*names, *(["operator"] if self.record.operator else []))
-
-    def process(self, component: str) -> Process | None:
-        """The component's present process, None when it does not run."""
-        if component == "operator":
-            return self.operator.process()
-        process = processes.load(self.cluster.pids, component)
-        return process if process and process.alive else None
-
-    def pid(self, component: str) -> int:
-        """The component's process id; LocalError when it does not run."""
-        return self._running(component).pid
-
-    def kill(self, component: str) -> int:
-        """SIGKILL a component, wait until it is gone, return its id. The operator comes back by itself."""
-        process = self._running(component)
-        process.signal(signal.SIGKILL)
-        processes.wait_gone(process, 10)
-        return process.pid
-
-    def restart(self, component: str) -> None:
-        """Kill a component, if it runs, and start it with the same command line."""
-        process = self.process(component)
-        if process:
-            self.kill(component)
-        if component == "operator":
-            self.operator.start()
-        else:
-            controlplane.restart(self.cluster, component)
-
-    def pause(self, component: str) -> None:
-        """SIGSTOP: the process exists and answers nothing."""
-        self._running(component).signal(signal.SIGSTOP)
-
-    def resume(self, component: str) -> None:
-        """SIGCONT after `pause`."""
-        self._running(component).signal(signal.SIGCONT)
-
-    @property
+    @abstractmethod
     def well(self) -> bool:
         """Whether everything of it runs and answers."""
-        running = all(self.process(name) for name in self.components)
-        return (
-            running
-            and controlplane.healthy(self.cluster)
-            and (not self.record.operator or self.operator.ready())
-        )
 
     # --- steps of up, each of which may find its work done
 
-    def _control_plane(self) -> None:
-        groups = GROUPS if self.record.node == "real" else GROUPS[:2]
-        binaries.link(binaries.ensure(self.console, groups), self.cluster.bin)
-        with self.console.phase("control plane") as phase:
-            if not self.kubeconfig.exists():
-                require_free(self.record.port)
-                plan = Plan(self.record.node == "simulated", self.record.job_controller)
-                controlplane.start(self.cluster, plan)
-            for name in controlplane.commands(self.cluster):
-                if not self.process(name):
-                    controlplane.restart(self.cluster, name)
-            controlplane.wait_ready(self.cluster)
-            phase.result = self.cluster.server
+    @abstractmethod
+    def _cluster(self) -> None:
+        """Bring up the cluster with its contents and nodes."""
 
-    def _contents(self) -> None:
-        with self.console.phase("contents") as phase:
-            count = install.custom_resources(self.kubectl)
-            install.system(self.kubectl)
-            install.workload_namespace(self.kubectl)
-            if count:
-                install.pool(self.kubectl, self.record.slots)
-            phase.result = f"{count} CRDs, rights, pool `default` with {self.record.slots} slots"
-
-    def _node(self) -> None:
-        with self.console.phase("node") as phase:
-            if self.record.node == "simulated":
-                install.simulated_nodes(self.kubectl, self.record.nodes)
-                phase.result = f"{self.record.nodes} simulated"
-            else:
-                node.start(self.cluster)
-                phase.result = "real: kubelet, containerd and runc; example images imported"
+    @abstractmethod
+    def _stop_cluster(self) -> None:
+        """Take down what `_cluster` brought up, however far it came."""
 
     def _operator(self) -> None:
-        if not self.record.operator:
-            return
         with self.console.phase("operator") as phase:
-            if not self.cluster.operator_kubeconfig.exists():
-                install.operator_kubeconfig(self.kubectl, self.cluster.operator_kubeconfig)
+            path = self.cluster.operator_kubeconfig
+            if not path.exists():
+                install.operator_kubeconfig(self.kubectl, path)
             self.operator.start()
             phase.result = self.operator.url
 
     def _write_env(self) -> None:
-        lines = [f"export {name}={_quoted(value)}" for name, value in self.exports.items() if name != "PATH"]
-        path = f"{self.cluster.bin}:{DEFAULT_STATE / 'venv' / 'bin'}"
-        lines.append(f'export PATH={_quoted(path)}:"$PATH"')
+        lines = [f"export {name}={_quoted(value)}" for name, value in self.exports.items()]
+        lines.append(f'export PATH={_quoted(os.pathsep.join(self._path))}:"$PATH"')
         processes.write_atomically(self.state / "env", "\n".join(lines) + "\n")
 
     # --- helpers
 
+    @property
+    def _path(self) -> tuple[str, str]:
+        return str(self.cluster.bin), str(DEFAULT_STATE / "venv" / "bin")
+
     def _require_same(self, previous: Record) -> None:
-        if self._wanted.port and previous.port != self._wanted.port:
-            raise LocalError(
-                f"the cluster runs on port {previous.port}; to change that: make down, then make up"
-            )
+        """Raise LocalError when what is up differs in a way that `up` cannot change."""
+        if previous.kind != self.KIND:
+            raise LocalError(f"CLUSTER={previous.kind} is up, {self.KIND} is wanted; first run: make down")
+        if not previous.complete:
+            return  # it is removed, whatever it was to be
         if previous.node != self._wanted.node:
-            raise LocalError(
-                f"the cluster runs with NODE={previous.node}; to change that: make down, then make up"
-            )
+            wanted = self._wanted.node
+            raise LocalError(f"NODE={previous.node} is up, {wanted} is wanted; first run: make down")
+        if self._wanted.port not in (0, previous.port):
+            wanted = str(self._wanted.port)
+            raise LocalError(f"PORT={previous.port} is up, {wanted} is wanted; first run: make down")
 
     def _merged(self, previous: Record | None) -> Record:
-        """What is wanted, with the ports that an earlier `up` chose."""
-        wanted = vars(self._wanted)
+        """What is wanted, with what an earlier, complete `up` chose and made."""
         if previous and previous.complete:
-            ports = {"port": previous.port, "metrics_port": previous.metrics_port}
-        else:
-            port, metrics = free_ports(2)
-            ports = {"port": self._wanted.port or port, "metrics_port": metrics}
-        return Record(**{**wanted, **ports})
+            return replace(
+                self._wanted,
+                port=previous.port,
+                metrics_port=previous.metrics_port,
+                created=previous.created,
+                job_controller=previous.job_controller,
+            )
+        port, metrics = free_ports(2)
+        return replace(self._wanted, port=self._wanted.port or port, metrics_port=metrics)
+
+    def _change(self, *, operator: bool) -> None:
+        self.record = replace(self.record, operator=operator)
+        self.record.save(self.state)
+        self._write_env()
 
     def _sweep(self) -> bool:
         """End every process and remove the files, after any crash; False when there was nothing."""
         existed = Record.load(self.state) is not None or any(processes.leftovers(self.state))
         if existed:
             with self.console.phase("stop") as phase:
-                self._stop_all()
+                self._stop_cluster()
+                processes.stop_leftovers(self.state)
                 phase.result = "every process ended"
         for name in OWNED:
             path = self.state / name
@@ -299,20 +219,6 @@ class LocalCluster:
         # Last: as long as it is there, the next command knows that there is something to remove.
         (self.state / FILE).unlink(missing_ok=True)
         return existed
-
-    def _stop_all(self) -> None:
-        node.stop(self.state)
-        self.operator.stop()
-        controlplane.stop(self.cluster)
-        processes.stop_leftovers(self.state)
-
-    def _running(self, component: str) -> Process:
-        process = self.process(component)
-        if process is None:
-            raise LocalError(
-                f"{component} does not run; one of {', '.join(self.components)}; see make status"
-            )
-        return process
 
     @contextlib.contextmanager
     def _lock(self) -> Iterator[None]:

@@ -66,12 +66,18 @@ class Choice:
     reason: str
 
 
-def choose_cluster(wanted: str) -> Choice:
+def choose_cluster(wanted: str, present: str | None = None) -> Choice:
     """kind where Docker answers, else local; `current` only when it was asked for.
+
+    Args:
+        wanted: One of CLUSTERS.
+        present: What is up; `auto` keeps it.
 
     Raises:
         LocalError: kind was asked for and cannot run here.
     """
+    if wanted == "auto" and present:
+        return Choice(present, "it is up")
     if wanted in ("local", "current"):
         return Choice(wanted, f"CLUSTER={wanted}")
     obstacle = _kind_obstacle()
@@ -98,12 +104,18 @@ def _kind_obstacle() -> str | None:
     return None
 
 
-def choose_node(wanted: str) -> Choice:
+def choose_node(wanted: str, present: str | None = None) -> Choice:
     """A real node where one is possible, else simulated ones.
+
+    Args:
+        wanted: One of NODES.
+        present: What is up; `auto` keeps it.
 
     Raises:
         LocalError: a real node was asked for and is not possible here.
     """
+    if wanted == "auto" and present:
+        return Choice(present, "it is up")
     if wanted == "simulated":
         return Choice("simulated", "NODE=simulated")
     obstacle = node.missing()

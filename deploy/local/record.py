@@ -1,7 +1,7 @@
 """What is known of an instance between two commands: `<state>/cluster.json`."""
 
 import json
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
 from deploy.local.processes import write_atomically
@@ -34,10 +34,6 @@ class Record:
     def save(self, state: Path) -> None:
         """Write it below the state folder."""
         write_atomically(state / FILE, json.dumps(asdict(self), indent=2) + "\n")
-
-    def completed(self) -> "Record":
-        """The same, complete."""
-        return replace(self, complete=True)
 
     @classmethod
     def load(cls, state: Path) -> "Record | None":

@@ -7,7 +7,7 @@ from rich.table import Table
 
 from deploy.local import controlplane, node, processes
 from deploy.local.errors import LocalError
-from deploy.local.instance import LocalCluster
+from deploy.local.local import LocalCluster
 
 
 @dataclass(frozen=True)
