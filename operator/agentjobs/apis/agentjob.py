@@ -1,6 +1,5 @@
 """AgentJob: one run of an agent. The manifest is the queue entry."""
 
-import json
 from enum import StrEnum
 from typing import Annotated, Any, ClassVar
 
@@ -21,6 +20,7 @@ from agentjobs.apis.base import (
     Seconds,
     TeamId,
     cel,
+    fits,
     no_duplicates,
     refused,
     rules,
@@ -220,21 +220,7 @@ class AgentJobSpec(Model):
     @field_validator("input_payload")
     @classmethod
     def _input_fits(cls, payload: dict[str, Any]) -> dict[str, Any]:
-        try:
-            size = len(
-                json.dumps(payload, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
-            )
-        except RecursionError as error:
-            raise refused("is nested too deeply", "flatten it, or pass a reference to the data") from error
-        except ValueError as error:  # an unpaired surrogate or NaN: JSON cannot carry it
-            raise refused(
-                f"is not JSON ({error})", "use objects, lists, text, numbers, true and false"
-            ) from error
-        if size > INPUT_MAX_BYTES:
-            raise refused(
-                f"is {size} bytes when serialised, the maximum is {INPUT_MAX_BYTES}",
-                "pass a reference to the data instead",
-            )
+        fits(payload, INPUT_MAX_BYTES, "pass a reference to the data instead")
         return payload
 
     @field_validator("cancel")

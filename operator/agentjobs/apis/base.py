@@ -5,6 +5,7 @@ of a number, the way out when a value is refused) and what Kubernetes does silen
 absent, and ``1000.0`` is the integer 1000.
 """
 
+import json
 import re
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
@@ -150,7 +151,8 @@ Retries = Annotated[Whole, Field(json_schema_extra={"unit": "retries"})]
 _LABEL = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 _SUBDOMAIN = rf"^{_LABEL}(\.{_LABEL})*$"
 _LABEL_VALUE = "[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?"
-_LABEL_KEY = rf"^({_LABEL}(\.{_LABEL})*/)?{_LABEL_VALUE}$"
+_LABEL_NAME = "[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?"
+_LABEL_KEY = rf"^({_LABEL}(\.{_LABEL})*/)?{_LABEL_NAME}$"
 
 _LOWER_CASE = "use lower-case letters, digits, '-' and '.', starting and ending with a letter or digit"
 
@@ -238,6 +240,23 @@ Timestamp = Annotated[
     PlainSerializer(timestamp, return_type=str, when_used="json"),
     WithJsonSchema({"type": "string", "format": "date-time", "maxLength": 40, "pattern": _TIMESTAMP}),
 ]
+
+# --- JSON of any shape --------------------------------------------------------------------------------
+
+
+def fits(value: Any, most: int, use: str) -> None:
+    """Refuse what is no JSON, or has more than ``most`` bytes when serialised; ``use`` is the way out."""
+    try:
+        size = len(json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode())
+    except RecursionError as error:
+        raise refused("is nested too deeply", use) from error
+    except (TypeError, ValueError) as error:  # dates of YAML, NaN, unpaired surrogates
+        raise refused(
+            f"is not JSON ({error})", "use objects, lists, text, numbers, true and false"
+        ) from error
+    if size > most:
+        raise refused(f"has {size} bytes when serialised, the maximum is {most}", use)
+
 
 # --- lists and maps -----------------------------------------------------------------------------------
 

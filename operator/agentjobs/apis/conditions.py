@@ -6,7 +6,6 @@ they are left out while false.
 """
 
 from collections.abc import Iterable
-from datetime import datetime
 from enum import StrEnum
 from typing import Annotated
 
@@ -21,7 +20,7 @@ ConditionReason = Annotated[
     Field(
         min_length=1,
         max_length=128,
-        pattern="^[A-Za-z]([A-Za-z0-9_]*[A-Za-z0-9])?$",
+        pattern="^[A-Za-z][A-Za-z0-9_]*$",
         json_schema_extra={"hint": "write one CamelCase word"},
     ),
 ]
@@ -104,27 +103,3 @@ def set_condition(conditions: Iterable[Condition], new: Condition) -> list[Condi
             result[index] = new
             return result
     return [*result, new]
-
-
-def condition(
-    kind: ConditionType, holds: bool | None, reason: str, message: str, *, generation: int, now: datetime
-) -> Condition:
-    """Return a condition; ``holds=None`` means that it cannot be known yet.
-
-    Args:
-        kind: Its type.
-        holds: Whether it holds.
-        reason: One CamelCase word.
-        message: A sentence; cut to what the schema takes.
-        generation: The metadata.generation that this was computed from.
-        now: When, in case the status changes by it; aware.
-    """
-    status = {True: ConditionStatus.TRUE, False: ConditionStatus.FALSE, None: ConditionStatus.UNKNOWN}[holds]
-    return Condition(
-        type=kind.value,
-        status=status,
-        reason=reason,
-        message=message[:MESSAGE_MAX_LENGTH],
-        last_transition_time=now,
-        observed_generation=generation,
-    )

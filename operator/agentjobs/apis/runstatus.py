@@ -1,16 +1,15 @@
 """The status of an AgentJob: every transition stamped, every wait and every failure explained."""
 
-import json
 from enum import StrEnum
 from typing import Annotated, Any
 
 from pydantic import Field, field_validator
 
-from agentjobs.apis.base import MapOf, Model, ObjectName, Timestamp, Whole, refused
+from agentjobs.apis.base import MapOf, Model, ObjectName, Timestamp, Whole, fits
 from agentjobs.apis.conditions import Condition, ConditionReason
 
 MESSAGE_MAX_LENGTH = 4096
-ERROR_MAX_LENGTH = 4096
+ERROR_MAX_LENGTH = 8192  # a prefix and a message, or what the agent said
 TRACEBACK_MAX_LENGTH = 8192
 RESULT_MAX_BYTES = 4096
 ATTEMPTS_MAX = 10
@@ -177,10 +176,5 @@ class AgentJobStatus(Model):
     @field_validator("result")
     @classmethod
     def _result_fits(cls, result: Any) -> Any:
-        size = len(json.dumps(result, ensure_ascii=False, separators=(",", ":")).encode())
-        if size > RESULT_MAX_BYTES:
-            raise refused(
-                f"is {size} bytes when serialised, the maximum is {RESULT_MAX_BYTES}",
-                "store it as an artifact",
-            )
+        fits(result, RESULT_MAX_BYTES, "store it as an artifact")
         return result

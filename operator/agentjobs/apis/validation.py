@@ -160,7 +160,10 @@ def _stored(value: Any, schema: Schema) -> Any:
 
 
 def _same(one: Any, other: Any) -> bool:
-    return one == other and _canonical(one) == _canonical(other)  # 1 == True in Python, not in JSON
+    try:
+        return one == other and _canonical(one) == _canonical(other)  # 1 == True in Python, not in JSON
+    except (RecursionError, TypeError):  # nothing that could be stored, hence nothing that is
+        return False
 
 
 def _canonical(value: Any) -> str:
