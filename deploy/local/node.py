@@ -53,19 +53,17 @@ def start(cluster: Cluster) -> None:
     """
     if running(cluster):
         return
-    stop(cluster.state)
-    install_packages()
     identity = identify(cluster.state)
-    cluster.node.mkdir(parents=True)
-    node_cgroup.create(identity.cgroup)
-    address = node_host.take_address(identity, cluster.node_address)
-    node_config.write(cluster, identity, address)
-    _start_containerd(cluster, identity)
-    _start_kubelet(cluster, identity, address)
-    archive = cluster.node / "images.tar"
-    node_images.write_examples(archive)
-    import_images(cluster, [archive])
-    archive.unlink()
+    # When only the kubelet ended, the containers run on, and a new one finds them.
+    if not _alive(cluster, CONTAINERD):
+        stop(cluster.state)
+        install_packages()
+        _forget(cluster)
+        _prepare(cluster, identity)
+        _start_containerd(cluster, identity)
+    # Before the kubelet: that it runs then tells that nothing was left out.
+    _import_examples(cluster)
+    _start_kubelet(cluster, identity)
     _wait_ready(cluster)
 
 
@@ -117,6 +115,29 @@ def identify(state: Path) -> Identity:
     return Identity(hashlib.sha256(str(state.resolve()).encode()).hexdigest()[:8])
 
 
+def _forget(cluster: Cluster) -> None:
+    """Remove what the cluster believes of an earlier node: a new kubelet would run its pods a second time."""
+    kubectl = _kubectl(cluster)
+    if kubectl.exists("node", NODE_NAME):
+        of_node = ("--all-namespaces", "--field-selector", f"spec.nodeName={NODE_NAME}")
+        kubectl("delete", "pods", *of_node, "--force", "--grace-period=0", "--wait=false")
+        kubectl("delete", "node", NODE_NAME)
+
+
+def _prepare(cluster: Cluster, identity: Identity) -> None:
+    cluster.node.mkdir(parents=True)
+    node_cgroup.create(identity.cgroup)
+    address = node_host.take_address(identity, cluster.node_address)
+    node_config.write(cluster, identity, address)
+
+
+def _import_examples(cluster: Cluster) -> None:
+    archive = cluster.node / "images.tar"
+    node_images.write_examples(archive)
+    import_images(cluster, [archive])
+    archive.unlink()
+
+
 def _start_containerd(cluster: Cluster, identity: Identity) -> None:
     programs = [cluster.bin / name for name in (CONTAINERD, "containerd-shim-runc-v2", "ctr", KUBELET)]
     procs = node_cgroup.procs_of_daemons(identity.cgroup)
@@ -129,7 +150,7 @@ def _start_containerd(cluster: Cluster, identity: Identity) -> None:
         time.sleep(0.02)
 
 
-def _start_kubelet(cluster: Cluster, identity: Identity, address: str) -> None:
+def _start_kubelet(cluster: Cluster, identity: Identity) -> None:
     procs = node_cgroup.procs_of_daemons(identity.cgroup)
     join = ("sh", "-c", 'echo $$ > "$0"; exec "$@"', procs)
     options = {
@@ -138,7 +159,7 @@ def _start_kubelet(cluster: Cluster, identity: Identity, address: str) -> None:
         "root-dir": f"{STATE}/kubelet",
         "cert-dir": f"{STATE}/kubelet-certificates",
         "hostname-override": NODE_NAME,
-        "node-ip": address,
+        "node-ip": node_host.address(identity),
     }
     flags = [f"--{name}={value}" for name, value in options.items()]
     _spawn(cluster, KUBELET, [*join, *_enter(cluster), f"{PROGRAMS}/{KUBELET}", *flags])
@@ -173,7 +194,7 @@ def _listens(cluster: Cluster) -> bool:
 
 
 def _wait_ready(cluster: Cluster) -> None:
-    kubectl = Kubectl(str(cluster.bin / "kubectl"), cluster.environment())
+    kubectl = _kubectl(cluster)
     until = time.monotonic() + START_SECONDS
     for condition in ("create", "condition=Ready"):
         while True:
@@ -183,6 +204,10 @@ def _wait_ready(cluster: Cluster) -> None:
             except LocalError:
                 _require(cluster, CONTAINERD, until)
                 _require(cluster, KUBELET, until)
+
+
+def _kubectl(cluster: Cluster) -> Kubectl:
+    return Kubectl(str(cluster.bin / "kubectl"), cluster.environment())
 
 
 def _require(cluster: Cluster, name: str, until: float) -> None:

@@ -4,12 +4,12 @@ They are unpacked into the cache folder and not installed: this machine's
 system stays as it is. Unpacked once, they are found there ever after.
 """
 
+import fcntl
 import hashlib
 import os
 import re
 import shutil
 import subprocess
-import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -62,23 +62,32 @@ def provide(say: Callable[[str], None]) -> None:
     Raises:
         LocalError: the packages cannot be had, or do not work here.
     """
-    target = folder()
     if present():
         return
+    target = folder()
     target.parent.mkdir(parents=True, exist_ok=True)
-    say("runc, network plugins and a small Python from the distribution's packages, into the cache (15 s)")
-    with tempfile.TemporaryDirectory(dir=target.parent, prefix=".node-") as name:
-        work = Path(name)
-        tools, python = _download(work / "packages", say)
-        ready = work / "ready"
-        ready.mkdir()
-        _unpack(tools, work / "tools")
-        _take_tools(work / "tools", ready)
-        _build_python(python, ready / "busybox", work / "root")
-        (ready / "python.tar").write_bytes(layer(entries_of_folder(work / "root")).data)
-        # Somebody else may have been faster; theirs is as good.
-        if not present():
-            ready.rename(target)
+    work = target.parent / ".node"
+    with (target.parent / "node.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        # Somebody else may have been faster; and of who was killed, half of the work may lie here.
+        if present():
+            return
+        shutil.rmtree(work, ignore_errors=True)
+        say("runc, network plugins and a small Python from the distribution's packages, into the cache")
+        _make(work, say).rename(target)
+        shutil.rmtree(work)
+
+
+def _make(work: Path, say: Callable[[str], None]) -> Path:
+    """Everything that `provide` promises, in a folder below `work`."""
+    tools, python = _download(work / "packages", say)
+    ready = work / "ready"
+    ready.mkdir()
+    _unpack(tools, work / "tools")
+    _take_tools(work / "tools", ready)
+    _build_python(python, ready / "busybox", work / "root")
+    (ready / "python.tar").write_bytes(layer(entries_of_folder(work / "root")).data)
+    return ready
 
 
 def _download(into: Path, say: Callable[[str], None]) -> tuple[list[Path], list[Path]]:

@@ -17,6 +17,7 @@ import stat
 import tarfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 
 EPOCH = "1970-01-01T00:00:00Z"
@@ -53,7 +54,7 @@ class Blob:
 
     data: bytes
 
-    @property
+    @cached_property
     def digest(self) -> str:
         """The name of these bytes: `sha256:` and 64 hexadecimal digits."""
         return "sha256:" + hashlib.sha256(self.data).hexdigest()
