@@ -1,13 +1,14 @@
 """What is put into a cluster, whichever it is: CRDs, namespaces, RBAC, the default pool."""
 
-import base64
 import json
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import yaml
 
 from deploy.local.cluster import ROOT
+from deploy.local.errors import LocalError
 from deploy.local.kubectl import Kubectl, retry
 from deploy.local.processes import write_atomically
 
@@ -20,21 +21,72 @@ POOL = ROOT / "deploy" / "local" / "pool.yaml"
 TOKEN_HOURS = 24 * 365
 
 
+@dataclass(frozen=True)
+class Object:
+    """One object in a cluster, by kind, name and namespace."""
+
+    kind: str
+    name: str
+    namespace: str = ""
+
+    def __str__(self) -> str:
+        return "/".join(part for part in (self.namespace, self.kind, self.name) if part)
+
+    @classmethod
+    def parse(cls, text: str) -> "Object":
+        """The object that `str` gave as `kind/name` or `namespace/kind/name`."""
+        *namespace, kind, name = text.split("/")
+        return cls(kind, name, *namespace)
+
+    @property
+    def _arguments(self) -> tuple[str, ...]:
+        return (
+            self.kind,
+            self.name,
+            "--ignore-not-found",
+            *(("-n", self.namespace) if self.namespace else ()),
+        )
+
+    def exists(self, kubectl: Kubectl) -> bool:
+        """Whether it is there; of a kind that the cluster does not know nothing is."""
+        try:
+            return bool(kubectl("get", *self._arguments, "-o", "name").strip())
+        except LocalError as error:
+            if "doesn't have a resource type" in str(error):
+                return False
+            raise
+
+    def delete(self, kubectl: Kubectl) -> None:
+        """Delete it and wait until it is gone; an absent one is no error."""
+        try:
+            kubectl("delete", *self._arguments, timeout=120)
+        except LocalError as error:
+            if "doesn't have a resource type" not in str(error):
+                raise
+
+
+def objects() -> list[Object]:
+    """What is installed into a cluster that is not ours, in the order of installing."""
+    manifests = [namespace(SYSTEM_NAMESPACE)]
+    for path in (*sorted(CRDS.glob("*.yaml")), BASE / "rbac.yaml", POOL):
+        manifests += [manifest for manifest in yaml.safe_load_all(path.read_text()) if manifest]
+    return [
+        Object(entry["kind"], entry["metadata"]["name"], entry["metadata"].get("namespace", ""))
+        for entry in manifests
+    ]
+
+
 def custom_resources(kubectl: Kubectl) -> int:
     """Apply the CRDs and wait until the API server serves them; returns how many they are."""
-    files = sorted(CRDS.glob("*.yaml"))
-    if not files:
-        return 0
     kubectl("apply", "--server-side", "--force-conflicts", "-f", str(CRDS))
     kubectl("wait", "--for=condition=Established", "--timeout=30s", "-f", str(CRDS))
-    return len(files)
+    return len(list(CRDS.glob("*.yaml")))
 
 
 def system(kubectl: Kubectl) -> None:
     """The operator's namespace, service account and rights."""
     kubectl.apply(namespace(SYSTEM_NAMESPACE))
-    if (BASE / "rbac.yaml").exists():
-        kubectl("apply", "--server-side", "--force-conflicts", "-f", str(BASE / "rbac.yaml"))
+    kubectl("apply", "--server-side", "--force-conflicts", "-f", str(BASE / "rbac.yaml"))
 
 
 def workload_namespace(kubectl: Kubectl, name: str = "default") -> None:
@@ -102,13 +154,3 @@ def operator_kubeconfig(kubectl: Kubectl, path: Path) -> None:
         "current-context": name,
     }
     write_atomically(path, yaml.safe_dump(config, sort_keys=False), mode=0o600)
-
-
-def token_account(kubeconfig: Path) -> str | None:
-    """The account a kubeconfig's token speaks for, None when there is no such file or token."""
-    try:
-        token = yaml.safe_load(kubeconfig.read_text())["users"][0]["user"]["token"]
-        claims = token.split(".")[1]
-        return str(json.loads(base64.urlsafe_b64decode(claims + "=" * (-len(claims) % 4)))["sub"])
-    except (OSError, LookupError, ValueError, TypeError):
-        return None

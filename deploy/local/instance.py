@@ -193,6 +193,8 @@ class Instance(ABC):
                 metrics_port=previous.metrics_port,
                 created=previous.created,
                 job_controller=previous.job_controller,
+                context=previous.context,
+                complete=True,
             )
         port, metrics = free_ports(2)
         return replace(self._wanted, port=self._wanted.port or port, metrics_port=metrics)

@@ -18,8 +18,6 @@ class Kubectl:
 
     program: str
     env: dict[str, str]
-    context: str | None = None
-    """The kubeconfig's current context when None."""
 
     def __call__(self, *arguments: str, stdin: str | None = None, timeout: float = 60) -> str:
         """Run it and return what it printed.
@@ -27,8 +25,7 @@ class Kubectl:
         Raises:
             LocalError: it failed; the message is its own.
         """
-        context = ("--context", self.context) if self.context else ()
-        command = [self.program, *context, *arguments]
+        command = [self.program, *arguments]
         try:
             result = subprocess.run(
                 command,

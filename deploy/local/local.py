@@ -142,8 +142,7 @@ class LocalCluster(Instance):
         count = install.custom_resources(self.kubectl)
         install.system(self.kubectl)
         install.workload_namespace(self.kubectl)
-        if count:
-            install.pool(self.kubectl, self.record.slots)
+        install.pool(self.kubectl, self.record.slots)
         return f"{count} CRDs, rights, pool `default` with {self.record.slots} slots"
 
     def _nodes(self) -> str:

@@ -4,7 +4,7 @@ import os
 import shutil
 import subprocess
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from deploy.local import node
 from deploy.local.errors import LocalError
@@ -38,6 +38,10 @@ class Options:
             slots=_number(environment, "SLOTS", 4, 1, 100_000) or 4,
             port=_number(environment, "PORT", None, 1024, 65535),
         )
+
+    def with_node(self, node: str) -> "Options":
+        """The same, with the kind of node that was chosen."""
+        return replace(self, node=node)
 
 
 def _word(environment: Mapping[str, str], name: str, allowed: tuple[str, ...]) -> str:

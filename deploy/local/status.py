@@ -7,6 +7,8 @@ from rich.table import Table
 
 from deploy.local import controlplane, node, processes
 from deploy.local.errors import LocalError
+from deploy.local.hosted import HostedCluster
+from deploy.local.instance import Instance
 from deploy.local.local import LocalCluster
 
 
@@ -26,10 +28,16 @@ class Row:
         return self.health == "ok"
 
 
-def rows(instance: LocalCluster) -> list[Row]:
-    """The state of every component of a cluster that is ours."""
-    found = [_control_plane_row(instance, name) for name in instance.components if name != "operator"]
-    found += _node_rows(instance)
+def rows(instance: Instance) -> list[Row]:
+    """The state of every component."""
+    found = []
+    if isinstance(instance, LocalCluster):
+        found += [_control_plane_row(instance, name) for name in instance.components if name != "operator"]
+        found += _node_processes(instance)
+    elif isinstance(instance, HostedCluster):
+        where = instance.record.context or instance.KIND
+        found.append(Row("cluster", None, "ok" if instance.answers else "does not answer", where))
+    found.append(_nodes_row(instance))
     if instance.record.operator:
         found += _operator_rows(instance)
     return found
@@ -57,13 +65,17 @@ def _control_plane_row(instance: LocalCluster, name: str) -> Row:
     return Row(name, process.pid if process else None, health, where)
 
 
-def _node_rows(instance: LocalCluster) -> list[Row]:
+def _node_processes(instance: LocalCluster) -> list[Row]:
     found = []
-    if instance.record.node == "real":
-        for name in (node.CONTAINERD, node.KUBELET):
-            process = processes.load(instance.cluster.pids, name)
-            alive = process is not None and process.alive
-            found.append(Row(name, process.pid if process and alive else None, "ok" if alive else "down"))
+    for name in (node.CONTAINERD, node.KUBELET) if instance.record.node == "real" else ():
+        process = processes.load(instance.cluster.pids, name)
+        alive = process is not None and process.alive
+        found.append(Row(name, process.pid if process and alive else None, "ok" if alive else "down"))
+    return found
+
+
+def _nodes_row(instance: Instance) -> Row:
+    states: list[str] = []
     try:
         answer = instance.kubectl(
             "get",
@@ -76,11 +88,10 @@ def _node_rows(instance: LocalCluster) -> list[Row]:
         health = "ok" if states and ready == len(states) else f"{ready} of {len(states)} ready"
     except LocalError:
         health = "unknown"
-    label = "1 real node" if instance.record.node == "real" else f"{instance.record.nodes} simulated nodes"
-    return [*found, Row("nodes", None, health, label)]
+    return Row("nodes", None, health, f"{len(states)} {instance.record.node}")
 
 
-def _operator_rows(instance: LocalCluster) -> list[Row]:
+def _operator_rows(instance: Instance) -> list[Row]:
     operator = instance.operator
     supervisor, process = operator.supervisor(), operator.process()
     health = "ok" if process and operator.ready() else "not ready" if process else "down"
