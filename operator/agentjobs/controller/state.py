@@ -45,7 +45,7 @@ class State:
         self.touched: set[str] = set()
         self.woken = asyncio.Event()
         self.live = False
-        self.find: Callable[[str], AgentJobRecord | None] = lambda uid: None
+        self.find: Callable[[str], AgentJobRecord | None] = lambda _: None
         self._clock = clock
         self._last_scheduled: dict[str, int] = {}
 

@@ -10,7 +10,7 @@ from agentjobs.apis import times
 from agentjobs.apis.runstatus import Phase
 from agentjobs.runs.result import Returned
 
-_REASON = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,127}\Z")
+_REASON = re.compile(r"[A-Za-z]([A-Za-z0-9_]{0,126}[A-Za-z0-9])?\Z")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ def status_of(facts: Facts) -> dict[str, Any]:
         "conditions": _conditions(facts, reason, created, scheduled, started, completed),
     }
     if completed is not None and started is not None:
-        status["duration"] = f"{(completed - started) // times.SECOND}s"
+        status["duration"] = f"{(completed - started + times.SECOND // 2) // times.SECOND}s"
     return {name: value for name, value in status.items() if value is not None}
 
 
