@@ -24,7 +24,7 @@ from agentjobs.apis.base import (
     refused,
     rules,
 )
-from agentjobs.apis.conditions import Condition
+from agentjobs.apis.conditions import Conditions
 from agentjobs.apis.root import Column, ObjectMeta, Resource
 from agentjobs.apis.sandbox import Sandbox
 
@@ -196,11 +196,7 @@ class AgentPoolStatus(Model):
     draining_since: Timestamp | None = None
     """When the drain was first seen."""
 
-    conditions: list[Condition] = Field(
-        default_factory=list,
-        max_length=16,
-        json_schema_extra={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"]},
-    )
+    conditions: Conditions = Field(default_factory=list)
     """How the pool stands, in the vocabulary of kubectl wait and kstatus."""
 
     observed_generation: Whole = Field(default=-1, ge=-1)

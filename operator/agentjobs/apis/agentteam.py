@@ -23,7 +23,7 @@ from agentjobs.apis.base import (
     refused_all,
     rules,
 )
-from agentjobs.apis.conditions import Condition
+from agentjobs.apis.conditions import Conditions
 from agentjobs.apis.root import Column, ObjectMeta, Resource
 
 Identity = Annotated[str, Field(min_length=1, max_length=256)]
@@ -153,11 +153,7 @@ class AgentTeamStatus(Model):
     pools: MapOf[PoolName, TeamPoolStatus] = Field(default_factory=dict, max_length=32)
     """How the team stands in each pool, by the pool's name."""
 
-    conditions: list[Condition] = Field(
-        default_factory=list,
-        max_length=16,
-        json_schema_extra={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"]},
-    )
+    conditions: Conditions = Field(default_factory=list)
     """How the team stands, in the vocabulary of kubectl wait and kstatus."""
 
     observed_generation: Whole = Field(default=-1, ge=-1)

@@ -9,9 +9,9 @@ from collections.abc import Iterable
 from enum import StrEnum
 from typing import Annotated
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
-from agentjobs.apis.base import Model, Timestamp, Whole
+from agentjobs.apis.base import Model, Timestamp, Whole, no_duplicates
 
 MESSAGE_MAX_LENGTH = 32_768
 
@@ -87,6 +87,20 @@ class Condition(Model):
 
     observed_generation: Annotated[Whole, Field(ge=0)] | None = None
     """The metadata.generation that this condition was computed from."""
+
+
+def _each_type_once(conditions: list[Condition]) -> list[Condition]:
+    return no_duplicates(conditions, key=lambda condition: condition.type)
+
+
+Conditions = Annotated[
+    list[Condition],
+    Field(
+        max_length=16,
+        json_schema_extra={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"]},
+    ),
+    AfterValidator(_each_type_once),
+]
 
 
 def set_condition(conditions: Iterable[Condition], new: Condition) -> list[Condition]:

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 from pydantic import Field, field_validator
 
 from agentjobs.apis.base import MapOf, Model, ObjectName, Timestamp, Whole, fits
-from agentjobs.apis.conditions import Condition, ConditionReason
+from agentjobs.apis.conditions import ConditionReason, Conditions
 
 MESSAGE_MAX_LENGTH = 4096
 ERROR_MAX_LENGTH = 8192  # a prefix and a message, or what the agent said
@@ -163,11 +163,7 @@ class AgentJobStatus(Model):
     attempts: list[Attempt] = Field(default_factory=list, max_length=ATTEMPTS_MAX)
     """The attempts that ended, oldest first; the last ten."""
 
-    conditions: list[Condition] = Field(
-        default_factory=list,
-        max_length=16,
-        json_schema_extra={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"]},
-    )
+    conditions: Conditions = Field(default_factory=list)
     """How the run stands, in the vocabulary of kubectl wait and kstatus."""
 
     observed_generation: Whole = Field(default=-1, ge=-1)

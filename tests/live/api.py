@@ -1,0 +1,101 @@
+"""The API server as tests talk to it: JSON over one connection that is kept, as the administrator."""
+
+import http.client
+import json
+import ssl
+from types import TracebackType
+from typing import Any, Self
+
+from deploy.local.local import LocalCluster
+from deploy.local.ports import LOOPBACK
+
+MERGE_PATCH = "application/merge-patch+json"
+AGENTS = "/apis/agentjobs.dev/v1alpha1"
+_SECONDS = 10
+
+Object = dict[str, Any]
+
+
+class NoAnswer(AssertionError):
+    """The server is not there, or silent; an AssertionError, so that `eventually` goes on looking."""
+
+
+class Refused(Exception):
+    """The server answered with an error."""
+
+    def __init__(self, code: int, message: str) -> None:
+        super().__init__(f"{code}: {message}")
+        self.code = code
+        self.message = message
+
+
+class Api:
+    """Requests to a cluster's API server."""
+
+    def __init__(self, cluster: LocalCluster) -> None:
+        certificates = cluster.cluster.certificates
+        tls = ssl.create_default_context(cafile=str(certificates / "ca.crt"))
+        tls.load_cert_chain(certificates / "admin.crt", certificates / "admin.key")
+        self._connection = http.client.HTTPSConnection(
+            LOOPBACK, cluster.record.port, timeout=_SECONDS, context=tls
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._connection.close()
+
+    def request(
+        self, method: str, path: str, body: object = None, content: str = "application/json"
+    ) -> Object:
+        """Send one request and return the answer's object.
+
+        Raises:
+            NoAnswer: whether the request was carried out is not known.
+            Refused: any status of 400 or more.
+        """
+        data = None if body is None else json.dumps(body)
+        try:
+            self._connection.request(method, path, data, {"Content-Type": content})
+            answer = self._connection.getresponse()
+            text = answer.read()
+        except (OSError, http.client.HTTPException) as error:
+            self._connection.close()  # the next request connects anew
+            raise NoAnswer(f"{method} {path}: {error!r}") from error
+        found: Object = json.loads(text) if text[:1] == b"{" else {"message": text.decode()}
+        if answer.status >= 400:
+            raise Refused(answer.status, found["message"])
+        return found
+
+    def get(self, path: str) -> Object | None:
+        """Return an object, None when there is none."""
+        try:
+            return self.request("GET", path)
+        except Refused as error:
+            if error.code == 404:
+                return None
+            raise
+
+    def items(self, path: str) -> list[Object]:
+        """Return the objects of a collection."""
+        items: list[Object] = self.request("GET", path)["items"]
+        return items
+
+    def create(self, path: str, body: Object) -> Object:
+        """Create an object in a collection."""
+        return self.request("POST", path, body)
+
+    def patch(self, path: str, body: Object) -> Object:
+        """Change an object by a merge patch."""
+        return self.request("PATCH", path, body, MERGE_PATCH)
+
+    def delete(self, path: str, propagation: str = "Background") -> None:
+        """Delete an object or a collection; an absent one is no error."""
+        try:
+            self.request("DELETE", path, {"propagationPolicy": propagation})
+        except Refused as error:
+            if error.code != 404:
+                raise
