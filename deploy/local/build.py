@@ -13,7 +13,6 @@ from deploy.local.versions import CONTAINERD, GROUPS, KUBERNETES, KWOK, of_group
 
 SOURCE = Path(__file__).parent / "kubernetes"
 MULTICALL = "kubernetes"
-REPORT_SECONDS = 15
 GIGABYTE = 1024**3
 
 
@@ -22,7 +21,7 @@ class Recipe:
     """How one group is built."""
 
     minutes: float
-    """Cold, on two cores."""
+    """Cold, on two free cores."""
     disk: float
     """Gigabytes that the Go build cache and the modules take."""
     arguments: tuple[str, ...]
@@ -78,9 +77,7 @@ def build(group: str, cache: Path, console: Console) -> None:
     out.mkdir(parents=True)
     log = cache.parent / f"build-{group}.log"
     step = f"step {GROUPS.index(group) + 1} of {len(GROUPS)}"
-    console.say(
-        f"  {group:<15} building from Go modules ({step}): about {recipe.minutes:g} minutes on 2 cores, once"
-    )
+    console.fact(group, f"building from Go modules ({step}): about {recipe.minutes:g} minutes, this once")
     command = ["go", *(argument.replace("{out}", str(out)) for argument in recipe.arguments)]
     environment = {**os.environ, "CGO_ENABLED": "0", "GOBIN": str(out), "GOFLAGS": ""}
     with log.open("wb") as output:
@@ -102,13 +99,12 @@ def _watch(
     began = time.monotonic()
     while True:
         try:
-            process.wait(timeout=REPORT_SECONDS)
+            process.wait(timeout=1 if console.terminal else 30)
             return
         except subprocess.TimeoutExpired:
             elapsed = int(time.monotonic() - began)
-            console.say(
-                f"  {group:<15} {step}: {elapsed // 60}:{elapsed % 60:02} of about {recipe.minutes:g} minutes"
-            )
+            clock = f"{elapsed // 60}:{elapsed % 60:02}"
+            console.progress(group, f"{step}, {clock} elapsed, about {recipe.minutes:g} minutes in all")
 
 
 def _publish(group: str, out: Path, cache: Path) -> None:

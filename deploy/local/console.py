@@ -30,16 +30,26 @@ class Console:
         """Print what was chosen, and why."""
         self.say(f"  {name:<15} {text}")
 
+    @property
+    def terminal(self) -> bool:
+        """Whether lines can be overwritten."""
+        return self.stream is not None and self.stream.isatty()
+
+    def progress(self, name: str, text: str) -> None:
+        """Show where a long phase stands: in place on a terminal, as a line of its own elsewhere."""
+        if self.stream:
+            end = "\r" if self.terminal else "\n"
+            print(f"  {name:<15} {text:<58}", end=end, file=self.stream, flush=True)
+
     @contextmanager
     def phase(self, name: str) -> Iterator[Phase]:
         """Time one phase and print a line for it, also when it fails."""
         phase, began = Phase(), time.monotonic()
-        terminal = self.stream is not None and self.stream.isatty()
-        if terminal and self.stream:
-            print(f"  {name:<15} …", end="\r", file=self.stream, flush=True)
+        if self.terminal:
+            self.progress(name, "…")
         try:
             yield phase
         except BaseException:
-            self.say(f"  {name:<15} failed after {time.monotonic() - began:.1f} s")
+            self.say(f"  {name:<15} {f'failed after {time.monotonic() - began:.1f} s':<58}")
             raise
         self.say(f"  {name:<15} {phase.result:<58} {time.monotonic() - began:5.1f} s")

@@ -14,6 +14,7 @@ import pytest
 from deploy.local import node, processes
 from deploy.local.cluster import DEFAULT_STATE
 from deploy.local.local import LocalCluster
+from tests.live.lab import Lab
 
 CLUSTERS = DEFAULT_STATE / "test"
 OWNER = "owner"
@@ -56,6 +57,13 @@ def operator(cluster: LocalCluster) -> Iterator[LocalCluster]:
     cluster.start_operator()
     yield cluster
     cluster.stop_operator()
+
+
+@pytest.fixture(scope="module")
+def lab(operator: LocalCluster) -> Iterator[Lab]:
+    """The shared cluster with the operator, to try runs in."""
+    with Lab(operator) as lab:
+        yield lab
 
 
 def remove_abandoned() -> None:

@@ -7,7 +7,7 @@ from typing import TypeVar
 Value = TypeVar("Value")
 
 
-def eventually(look: Callable[[], Value], *, seconds: float = 30, every: float = 0.05) -> Value:
+def eventually(look: Callable[[], Value | None], *, seconds: float = 30, every: float = 0.05) -> Value:
     """Call `look` until it returns something true and raises no AssertionError; return that.
 
     Raises:

@@ -127,7 +127,6 @@ def _ended(cluster: LocalCluster, pod: str) -> dict[str, Any]:
         return status if status["phase"] in ("Succeeded", "Failed") else None
 
     status = eventually(look)
-    assert status is not None
     cluster.kubectl("delete", "pod", pod, "--wait=false")
     return status
 
