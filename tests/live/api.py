@@ -16,11 +16,11 @@ _SECONDS = 10
 Object = dict[str, Any]
 
 
-class NoAnswer(AssertionError):
+class NoAnswerError(AssertionError):
     """The server is not there, or silent; an AssertionError, so that `eventually` goes on looking."""
 
 
-class Refused(Exception):
+class RefusedError(Exception):
     """The server answered with an error."""
 
     def __init__(self, code: int, message: str) -> None:
@@ -54,8 +54,8 @@ class Api:
         """Send one request and return the answer's object.
 
         Raises:
-            NoAnswer: whether the request was carried out is not known.
-            Refused: any status of 400 or more.
+            NoAnswerError: whether the request was carried out is not known.
+            RefusedError: any status of 400 or more.
         """
         data = None if body is None else json.dumps(body)
         try:
@@ -64,17 +64,17 @@ class Api:
             text = answer.read()
         except (OSError, http.client.HTTPException) as error:
             self._connection.close()  # the next request connects anew
-            raise NoAnswer(f"{method} {path}: {error!r}") from error
+            raise NoAnswerError(f"{method} {path}: {error!r}") from error
         found: Object = json.loads(text) if text[:1] == b"{" else {"message": text.decode()}
         if answer.status >= 400:
-            raise Refused(answer.status, found["message"])
+            raise RefusedError(answer.status, found["message"])
         return found
 
     def get(self, path: str) -> Object | None:
         """Return an object, None when there is none."""
         try:
             return self.request("GET", path)
-        except Refused as error:
+        except RefusedError as error:
             if error.code == 404:
                 return None
             raise
@@ -96,6 +96,6 @@ class Api:
         """Delete an object or a collection; an absent one is no error."""
         try:
             self.request("DELETE", path, {"propagationPolicy": propagation})
-        except Refused as error:
+        except RefusedError as error:
             if error.code != 404:
                 raise

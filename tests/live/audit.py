@@ -1,0 +1,87 @@
+"""What really happened, as the API server wrote it down: who changed what, in which order."""
+
+import json
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+OPERATOR = "system:serviceaccount:agentjobs-system:agentjobs-operator"
+
+
+@dataclass(frozen=True)
+class Write:
+    """One request that changed something, or tried to.
+
+    Attributes:
+        resource: with its subresource, such as `agentjobs/status`.
+        code: HTTP status of the answer.
+        phase: that a status patch of the operator stored, None in everything else.
+    """
+
+    user: str
+    verb: str
+    resource: str
+    namespace: str
+    name: str
+    code: int
+    received: datetime
+    answered: datetime
+    phase: str | None
+
+    @property
+    def what(self) -> str:
+        """The verb and the resource, `create jobs`."""
+        return f"{self.verb} {self.resource}"
+
+    @property
+    def done(self) -> bool:
+        """Whether it changed something."""
+        return self.code < 300
+
+    @property
+    def terminal(self) -> bool:
+        """Whether it stored the end of a run."""
+        return self.done and self.phase not in (None, "PENDING", "SCHEDULED", "RUNNING", "CANCELING")
+
+
+class Audit:
+    """Reads the log as it grows."""
+
+    def __init__(self, log: Path) -> None:
+        self._log = log
+        self._read_up_to = 0
+        self._writes: list[Write] = []
+
+    def writes(self) -> list[Write]:
+        """Every write so far, in the order of their answers."""
+        with self._log.open("rb") as file:
+            file.seek(self._read_up_to)
+            # The last line may be half written.
+            complete, found, _ = file.read().rpartition(b"\n")
+        self._read_up_to += len(complete) + len(found)
+        self._writes += [_write(json.loads(line)) for line in complete.splitlines() if line.startswith(b"{")]
+        return list(self._writes)
+
+    def by_operator(self, *names: str) -> list[Write]:
+        """The operator's writes so far, of all objects or of those with these names."""
+        return [
+            write for write in self.writes() if write.user == OPERATOR and (not names or write.name in names)
+        ]
+
+
+def _write(event: dict[str, Any]) -> Write:
+    target = event.get("objectRef", {})
+    body = event.get("requestObject") or {}
+    subresource = target.get("subresource")
+    return Write(
+        user=event["user"]["username"],
+        verb=event["verb"],
+        resource=target.get("resource", "") + (f"/{subresource}" if subresource else ""),
+        namespace=target.get("namespace", ""),
+        name=target.get("name", ""),
+        code=event.get("responseStatus", {}).get("code", 0),
+        received=datetime.fromisoformat(event["requestReceivedTimestamp"]),
+        answered=datetime.fromisoformat(event["stageTimestamp"]),
+        phase=(body.get("status") or {}).get("phase"),
+    )
