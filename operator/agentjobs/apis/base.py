@@ -7,7 +7,7 @@ absent, and ``1000.0`` is the integer 1000.
 
 import json
 import re
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Annotated, Any, TypeVar
@@ -278,7 +278,3 @@ Unique = Annotated[
 
 MapOf = Annotated[dict[K, T], BeforeValidator(without_nulls)]
 """A map whose null entries count as absent."""
-
-
-Manifest = Mapping[str, Any]
-"""A resource as JSON: what kubectl, the API server and webhooks speak."""

@@ -1,9 +1,11 @@
 """What people are told, and that nothing which can be sent breaks the telling."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -11,6 +13,8 @@ from agentjobs.apis.agentjob import AgentJobSpec, Priority
 from agentjobs.apis.validation import validate, validate_status, validate_update
 from tests.unit.apis.bounds import JOB, POOL, TEAM
 from tests.unit.apis.rows import minimal, put, with_field
+
+ROOT = Path(__file__).parents[3]
 
 
 def told(manifest: Any) -> list[str]:
@@ -228,3 +232,17 @@ def test_whatever_is_sent_gets_an_answer(kind: str, spec: Any, status: Any, old:
         assert str(fault).isprintable()
         assert fault.path
         assert fault.use
+
+
+SHIPPED = [
+    pytest.param(document, id=f"{file.relative_to(ROOT)} {document['metadata']['name']}")
+    for folder in ("examples", "deploy")
+    for file in sorted((ROOT / folder).rglob("*.yaml"))
+    for document in yaml.safe_load_all(file.read_text(encoding="utf-8"))
+    if document and str(document.get("apiVersion")).startswith("agentjobs.dev/")
+]
+
+
+@pytest.mark.parametrize("manifest", SHIPPED)
+def test_manifests_that_are_shipped_are_valid(manifest: Any) -> None:
+    assert told(manifest) == []
