@@ -31,10 +31,12 @@ class Run:
         posted: the Job was stored at some time: from then on it is never created again.
         failure: (reason, message) of a schedule failure found here, not by Kubernetes.
         request: what it asks for; None when the spec cannot be read.
+        booked: name of the pool in whose books it is; None while it is in none.
         expiry: when its own time is over, microseconds; None while it does not run.
     """
 
     __slots__ = (
+        "booked",
         "completed",
         "confirmed",
         "created",
@@ -60,6 +62,7 @@ class Run:
         self.posted = False
         self.failure: tuple[str, str] | None = None
         self.request: Amounts | None = None
+        self.booked: str | None = None
         self.created = 0
         self.started: int | None = None
         self.completed: int | None = None

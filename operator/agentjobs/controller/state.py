@@ -120,6 +120,9 @@ class State:
     def settle(self, run: Run) -> None:
         """Put a run where it belongs in its pool's books, and forget it when nothing of it is left."""
         pool = self.pool_of(run)
+        if run.booked not in (None, pool.name):
+            self.pools[run.booked].leave(run.uid)
+        run.booked = pool.name
         if run.holds:
             pool.hold(run.uid, run.decision.request if run.decision else _ONE_SLOT)
         elif run.waits and (waiting := self._as_waiting(run)) is not None:
@@ -130,10 +133,10 @@ class State:
             del self.runs[run.uid]
 
     def pool_of(self, run: Run) -> Pool:
-        """Return the books of the pool that a run waits or runs in."""
+        """Return the books of the pool that a run waits or runs in; of a deleted one, those it was in."""
         if run.decision is not None:
             return self.pool(run.decision.pool)
-        return self.pool(run.record.pool if run.record else "default")
+        return self.pool(run.record.pool if run.record is not None else run.booked or "default")
 
     def why(self, run: Run) -> Wait | None:
         """Return why a run waits; None when it does not."""
