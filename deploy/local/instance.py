@@ -206,7 +206,11 @@ class Instance(ABC):
 
     def _sweep(self) -> bool:
         """End every process and remove the files, after any crash; False when there was nothing."""
-        existed = Record.load(self.state) is not None or any(processes.leftovers(self.state))
+        record = Record.load(self.state)
+        existed = record is not None or any(processes.leftovers(self.state))
+        if record:
+            # From here on nothing of it is to be trusted, also when this is interrupted.
+            replace(record, complete=False).save(self.state)
         if existed:
             with self.console.phase("stop") as phase:
                 self._stop_cluster()

@@ -14,6 +14,8 @@ from deploy.local.processes import Process
 
 SUPERVISOR = "operator-supervisor"
 READY_SECONDS = 30
+# So many processes that ended before they were ready are enough to give up.
+ATTEMPTS = 3
 
 
 @dataclass(frozen=True)
@@ -86,9 +88,14 @@ class Operator:
     def wait_ready(self, seconds: float = READY_SECONDS) -> None:
         """Wait for readiness; raise LocalError with the log's last lines when it does not come."""
         until = time.monotonic() + seconds
+        seen: set[int] = set()
         while not self.ready():
+            process = self.process()
+            seen |= {process.pid} if process else set()
+            log = self.cluster.logs / "operator.log"
+            if len(seen) > ATTEMPTS:
+                raise LocalError(f"the operator ends as soon as it starts; the end of {log}:\n{tail(log)}")
             if time.monotonic() > until:
-                log = self.cluster.logs / "operator.log"
                 raise LocalError(
                     f"the operator is not ready after {seconds:.0f} s; the end of {log}:\n{tail(log)}"
                 )

@@ -16,6 +16,12 @@ from deploy.local.errors import LocalError
 from deploy.local.local import LocalCluster
 from tests.live.support import eventually
 
+DOWN = """
+import sys
+from pathlib import Path
+from deploy.local.local import LocalCluster
+LocalCluster(Path(sys.argv[1])).down()
+"""
 UP = """
 import sys
 from pathlib import Path
@@ -104,10 +110,32 @@ def test_api_server_is_killed_paused_and_restarted(cluster: LocalCluster) -> Non
     cluster.kubectl("delete", "configmap", "kept")
 
 
+def test_up_after_everything_was_killed_keeps_what_was_stored(cluster: LocalCluster) -> None:
+    cluster.kubectl("create", "configmap", "survivor")
+    for component in reversed(cluster.components):
+        cluster.kill(component)
+    assert LocalCluster(cluster.state, operator=False).up() is False
+    assert cluster.well
+    cluster.kubectl("delete", "configmap", "survivor")
+
+
+def test_interrupted_down_is_followed_by_up(clusters_folder: Path) -> None:
+    state = clusters_folder / "half-down"
+    instance = LocalCluster(state, nodes=1, operator=False)
+    instance.up()
+    with _in_another_process(DOWN, state) as command:
+        eventually(lambda: not instance.process("kube-apiserver"), every=0.005)
+        command.kill()
+    again = LocalCluster(state, nodes=1, operator=False)
+    assert again.up() is False
+    assert again.well
+    assert again.down() is True
+
+
 @pytest.mark.parametrize("reached", ["logs/kwokctl.log", "logs/kube-apiserver.log", "kubeconfig"])
 def test_killed_up_is_followed_by_up_or_down(clusters_folder: Path, reached: str) -> None:
     state = clusters_folder / f"killed-{Path(reached).name}"
-    with _up_in_another_process(state) as command:
+    with _in_another_process(UP, state) as command:
         eventually((state / reached).exists, every=0.005)
         command.kill()
     instance = LocalCluster(state, nodes=1, operator=False, job_controller=False)
@@ -124,7 +152,7 @@ def test_killed_up_is_followed_by_up_or_down(clusters_folder: Path, reached: str
 
 def test_second_up_at_the_same_time_is_refused(clusters_folder: Path) -> None:
     state = clusters_folder / "twice"
-    with _up_in_another_process(state) as command:
+    with _in_another_process(UP, state) as command:
         eventually((state / "cluster.json").exists, every=0.005)
         with pytest.raises(LocalError, match="another up or down is at work"):
             LocalCluster(state, operator=False).down()
@@ -134,8 +162,8 @@ def test_second_up_at_the_same_time_is_refused(clusters_folder: Path) -> None:
 
 
 @contextmanager
-def _up_in_another_process(state: Path) -> "Iterator[subprocess.Popen[bytes]]":
-    command = subprocess.Popen([sys.executable, "-c", UP, state], cwd=ROOT, stderr=subprocess.DEVNULL)
+def _in_another_process(program: str, state: Path) -> "Iterator[subprocess.Popen[bytes]]":
+    command = subprocess.Popen([sys.executable, "-c", program, state], cwd=ROOT, stderr=subprocess.DEVNULL)
     try:
         yield command
     finally:
