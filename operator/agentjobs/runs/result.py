@@ -7,10 +7,13 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
+from agentjobs.apis.runstatus import RESULT_MAX_BYTES
+
 MESSAGE_LIMIT = 4096  # bytes: the kubelet keeps the last ones of a longer message
 _TRACEBACK_LIMIT = 4096
 _ERROR_LIMIT = 1024
 _DEPTH_LIMIT = 32
+_TRACEBACK = "Traceback (most recent call last):"
 _ERROR_LINE = re.compile(r"^[A-Za-z_][\w.]*(Error|Exception|Exit|Interrupt|Warning|Failure)?: .*")
 
 
@@ -22,7 +25,7 @@ class Returned:
         result: any JSON value, or plain text; None when there is none.
         error: the last `Type: message` of a failure, or whatever the agent called its error.
         traceback: the whole of it.
-        too_large: the message had 4,096 bytes and so has lost its head.
+        too_large: the message had 4,096 bytes and so has lost its head, or its result needs more as JSON.
     """
 
     result: Any = None
@@ -38,24 +41,35 @@ def parse(message: str | None, *, failed: bool) -> Returned:
         message: as the kubelet reports it; None and "" mean that nothing was returned.
         failed: whether the exit code was not 0: plain text is then the log's tail, read for an error.
     """
-    if not message or not message.strip():
+    # A lone surrogate is no character: nothing that holds one can be sent or stored.
+    text = (message or "").encode(errors="replace").decode().strip()
+    if not text:
         return Returned()
-    document = _json_object(message)
-    if document is None and len(message.encode()) >= MESSAGE_LIMIT and not failed:
+    document = _json_object(text)
+    if document is None and len((message or "").encode(errors="replace")) >= MESSAGE_LIMIT and not failed:
         return Returned(too_large=True)
-    if document is not None and ("error" in document or "traceback" in document):
+    if document is not None and any(document.get(key) not in (None, "") for key in ("error", "traceback")):
         return _failure(document)
-    if document is not None and "result" in document:
-        return Returned(result=document["result"])
-    if failed:
-        text = message.strip()
+    if failed and "result" not in (document or {}):
         return Returned(error=last_error(text), traceback=text[-_TRACEBACK_LIMIT:] if "\n" in text else None)
-    return Returned(result=document if document is not None else message.strip())
+    result = text if document is None else document.get("result", document)
+    if len(json.dumps(result, ensure_ascii=False, separators=(",", ":")).encode()) > RESULT_MAX_BYTES:
+        return Returned(too_large=True)
+    return Returned(result=result)
 
 
 def last_error(text: str) -> str:
-    """Return the last line that looks like `Type: message` with what follows it, else the last line."""
+    """Return the error that a log's tail ends with: `Type: message`, with all lines of the message.
+
+    That is what follows the frames of the last traceback; without one the last line that looks like
+    it, with what follows; without that the last line.
+    """
     lines = text.splitlines()
+    for index in range(len(lines) - 1, -1, -1):
+        if lines[index] == _TRACEBACK:
+            found = next((at for at in range(index + 1, len(lines)) if lines[at][:1].strip()), None)
+            if found is not None:
+                return "\n".join(lines[found:]).strip()[:_ERROR_LIMIT]
     for index in range(len(lines) - 1, -1, -1):
         if _ERROR_LINE.match(lines[index]):
             return "\n".join(lines[index:]).strip()[:_ERROR_LIMIT]
@@ -70,19 +84,22 @@ def _failure(document: dict[str, Any]) -> Returned:
     return Returned(error=error[:_ERROR_LIMIT], traceback=trace)
 
 
-def _json_object(message: str) -> dict[str, Any] | None:
+def _json_object(text: str) -> dict[str, Any] | None:
     try:
-        value = json.loads(message)
+        value = json.loads(text)
         # NaN, infinity and lone surrogates are not JSON to the API server: they could never be stored.
         json.dumps(value, allow_nan=False, ensure_ascii=False).encode()
+        storable = _storable(value, _DEPTH_LIMIT)
     except (ValueError, RecursionError):
         return None
-    return value if isinstance(value, dict) and _depth(value) <= _DEPTH_LIMIT else None
+    return value if storable and isinstance(value, dict) else None
 
 
-def _depth(value: Any) -> int:
-    if isinstance(value, dict):
-        return 1 + max(map(_depth, value.values()), default=0)
-    if isinstance(value, list):
-        return 1 + max(map(_depth, value), default=0)
-    return 0
+def _storable(value: Any, depth: int) -> bool:
+    """Whether a JSON value comes back from the API server as it was: integers of 64 bits, not too deep."""
+    if isinstance(value, int):
+        return -(2**63) <= value < 2**63
+    if isinstance(value, dict | list):
+        parts = value.values() if isinstance(value, dict) else value
+        return depth > 0 and all(_storable(part, depth - 1) for part in parts)
+    return True
