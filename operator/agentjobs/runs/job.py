@@ -159,8 +159,8 @@ def _environment(spec: AgentJobSpec, job_id: str, decision: Decision) -> list[di
 
 
 def _literal(text: str) -> str:
-    """Return text that the kubelet leaves as it is: it would replace `$(NAME)` by a variable's value."""
-    return text.replace("$(", "$$(")
+    """Return text that a process gets as it is: the kubelet makes `$$` a `$` and `$(NAME)` NAME's value."""
+    return text.replace("$", "$$")
 
 
 def _amounts(resources: ResourceRequirements, storage_mb: int) -> dict[str, str]:

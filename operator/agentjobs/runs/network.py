@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ipaddress import IPv4Network, IPv6Address
 from typing import Any
 
 from agentjobs.apis.names import LABEL_POOL, LABEL_RUN_UID
@@ -18,7 +19,12 @@ FORBIDDEN_IPV4 = (
     "172.16.0.0/12",
     "192.168.0.0/16",
 )
-FORBIDDEN_IPV6 = ("::1/128", "fc00::/7", "fe80::/10")
+# A gateway between the families (NAT64) reaches each of them under another name.
+_TRANSLATED = tuple(
+    f"{IPv6Address(int(IPv6Address('64:ff9b::')) + int(network.network_address))}/{96 + network.prefixlen}"
+    for network in map(IPv4Network, FORBIDDEN_IPV4)
+)
+FORBIDDEN_IPV6 = ("::1/128", "64:ff9b:1::/48", "fc00::/7", "fe80::/10", *_TRANSLATED)
 
 
 def policy_name(pool: str) -> str:

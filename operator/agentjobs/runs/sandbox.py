@@ -13,6 +13,8 @@ USER = 10001  # any number that is not root's and owns nothing in common images
 # The last eighth is left for logs, which count against the same limit.
 _FOLDERS = (("tmp", "/tmp", 2), ("home", "/home/agent", 2), ("workspace", "/workspace", 3))  # noqa: S108
 
+_DOCKER_HUB = "docker.io"
+
 CONTAINER_SECURITY: dict[str, Any] = {
     "allowPrivilegeEscalation": False,
     "capabilities": {"drop": ["ALL"]},
@@ -73,7 +75,8 @@ def check_registry(image: str, registries: list[str]) -> None:
         return
     path = image_path(image)
     for registry in registries:
-        allowed = registry.rstrip("/").split("/")
+        host, *folders = registry.split("/")
+        allowed = [_host(host), *folders]
         if path[: len(allowed)] == allowed:
             return
     raise InvalidRunError(
@@ -85,15 +88,20 @@ def check_registry(image: str, registries: list[str]) -> None:
 def image_path(image: str) -> list[str]:
     """Return host and path segments of an image as a container runtime reads it, without tag and digest.
 
-    A first segment without a dot, a colon and not `localhost` is no host: the runtime asks Docker Hub.
+    A first segment without a dot, a colon and a capital, and not `localhost`, is no host: the runtime
+    asks Docker Hub, where a single name means one of its own `library`. What no registry could serve
+    gives an empty list: it must not be taken for a path below an allowed one.
     """
-    name = image.split("@", 1)[0]
-    head, _, last = name.rpartition("/")
-    segments = [*(head.split("/") if head else []), last.split(":", 1)[0]]
+    *folders, last = image.split("@", 1)[0].split("/")
+    segments = [*folders, last.split(":", 1)[0]]
     first = segments[0] if len(segments) > 1 else ""
-    if not ("." in first or ":" in first or first == "localhost"):
-        segments = ["docker.io", *(["library"] if len(segments) == 1 else []), *segments]
-    if any(part in ("", ".", "..") for part in segments):
-        # Nothing a registry serves; it must not be taken for a path below an allowed one.
-        return []
-    return segments
+    if not ("." in first or ":" in first or first == "localhost" or first != first.lower()):
+        segments = [_DOCKER_HUB, *segments]
+    segments[0] = _host(segments[0])
+    if segments[0] == _DOCKER_HUB and len(segments) == 2:
+        segments.insert(1, "library")
+    return [] if any(part in ("", ".", "..") for part in segments) else segments
+
+
+def _host(host: str) -> str:
+    return _DOCKER_HUB if host == f"index.{_DOCKER_HUB}" else host
