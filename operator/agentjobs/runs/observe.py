@@ -30,6 +30,7 @@ _DISRUPTIONS = {
     "TerminationByKubelet": "Evicted",
 }
 _MESSAGE_LIMIT = 1024
+_KILLED = 128 + signal.SIGKILL
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +43,6 @@ class Outcome:
         completed: when it ended, likewise; None while it has not, or when nobody knows.
         exit_code: of the agent's container.
         absence: the outcome rests on something not being there.
-        leftovers: the outcome is final but something of the pod may still run.
     """
 
     phase: Phase
@@ -54,10 +54,6 @@ class Outcome:
     exit_code: int | None = None
     returned: Returned = field(default_factory=Returned)
     absence: bool = False
-
-    @property
-    def leftovers(self) -> bool:
-        return self.phase.terminal and self.pod is not None and not self.pod.terminal
 
 
 def observe(
@@ -89,7 +85,8 @@ def observe(
 
 def _ended(ended: Terminated, pod: PodRecord, *, timeout_seconds: int, expired: bool, lost: bool) -> Outcome:
     """The agent's container has ended: its exit code, its last words and what stopped it decide."""
-    started, completed = times.parse(ended.started_at), times.parse(ended.finished_at)
+    # A container that could not be started has both times at the epoch.
+    started, completed = times.parse(ended.started_at) or None, times.parse(ended.finished_at) or None
     returned = result.parse(ended.message, failed=ended.exit_code != 0)
 
     def outcome(phase: Phase, reason: str, message: str) -> Outcome:
@@ -116,6 +113,16 @@ def _ended(ended: Terminated, pod: PodRecord, *, timeout_seconds: int, expired: 
         return outcome(Phase.FAILED, "OOMKilled", "the agent used more memory than resources.memoryMb")
     if (disruption := _disruption(pod)) is not None:
         return outcome(Phase.FAILED, disruption, pod.status.message or f"the pod was stopped: {disruption}")
+    if pod.status.reason == "Evicted":
+        # One that is evicted for the node's sake is marked as disrupted; this one broke its own limit.
+        return outcome(Phase.FAILED, "EphemeralStorageExceeded", pod.status.message or "too much was written")
+    if ended.exit_code == _KILLED:
+        return outcome(
+            Phase.FAILED,
+            "PossiblyOOM",
+            f"the agent was killed ({exit_words(_KILLED)}) and nothing tells why; "
+            "some runtimes do so when it uses more memory than resources.memoryMb",
+        )
     said = f": {returned.error}" if returned.error else ""
     return outcome(Phase.FAILED, "AgentFailed", f"the agent ended with {exit_words(ended.exit_code)}{said}")
 
@@ -166,32 +173,18 @@ def _lost(pod: PodRecord) -> Outcome:
 
 def _alive(agent: ContainerStatus | None, pod: PodRecord) -> Outcome:
     state = agent.state if agent else None
-    if state is not None and state.running is not None:
-        return Outcome(
-            Phase.RUNNING,
-            "Started",
-            f"the agent runs on node {pod.node}",
-            times.parse(state.running.started_at),
-            pod=pod,
-        )
-    if state is not None and state.terminated is not None:
-        # The container has ended, its pod has not said so yet: what stopped it comes with that.
-        return Outcome(
-            Phase.RUNNING,
-            "Started",
-            f"the agent runs on node {pod.node}",
-            times.parse(state.terminated.started_at),
-            pod=pod,
-        )
+    # A container may have ended before its pod says so: what stopped it comes with that.
+    begun = (state.running or state.terminated) if state else None
+    if begun is not None:
+        started = times.parse(begun.started_at) or None
+        return Outcome(Phase.RUNNING, "Started", f"the agent runs on node {pod.node}", started, pod=pod)
     waiting = state.waiting if state else None
     reason = (waiting.reason if waiting else None) or ""
-    detail = (waiting.message if waiting else None) or ""
+    detail = ((waiting.message if waiting else None) or f"pod {pod.name} waits: {reason}")[:_MESSAGE_LIMIT]
     if reason in _HOPELESS_WAITS:
-        return Outcome(
-            Phase.SCHEDULE_FAILED, reason, detail[:_MESSAGE_LIMIT] or "the image cannot be pulled", pod=pod
-        )
+        return Outcome(Phase.SCHEDULE_FAILED, reason, detail, pod=pod)
     if reason not in _ORDINARY_WAITS:
-        return Outcome(Phase.SCHEDULED, reason, detail[:_MESSAGE_LIMIT], pod=pod)
+        return Outcome(Phase.SCHEDULED, reason, detail, pod=pod)
     for condition in pod.status.conditions:
         if condition.type == "PodScheduled" and condition.status == "False" and condition.reason:
             return Outcome(
@@ -204,7 +197,7 @@ def _disruption(pod: PodRecord) -> str | None:
     for condition in pod.status.conditions:
         if condition.type == "DisruptionTarget" and condition.status == "True":
             return _DISRUPTIONS.get(condition.reason or "", "Disrupted")
-    return "Evicted" if pod.status.reason == "Evicted" else None
+    return None
 
 
 def exit_words(code: int) -> str:
