@@ -203,10 +203,10 @@ def lenient(raw: msgspec.Raw, kind: type[T]) -> T:
         return kind()
     try:
         return msgspec.json.decode(raw, type=kind)
-    except msgspec.ValidationError:
-        parts = msgspec.json.decode(raw)
+    except (msgspec.DecodeError, RecursionError):
+        parts = as_dict(bytes(raw))
     whole = kind()
-    for field in msgspec.structs.fields(kind) if isinstance(parts, dict) else ():  # type: ignore[arg-type]
+    for field in msgspec.structs.fields(kind):  # type: ignore[arg-type]
         try:
             value = msgspec.convert(parts[field.encode_name], type=field.type)
         except (KeyError, msgspec.ValidationError):
@@ -221,6 +221,9 @@ def simulation(annotations: dict[str, str]) -> dict[str, str]:
 
 
 def as_dict(raw: bytes) -> dict[str, Any]:
-    """Return a stored JSON object; an empty one where it is something else."""
-    value = msgspec.json.decode(raw) if raw else {}
+    """Return a stored JSON object; an empty one where it is something else, or cannot be read."""
+    try:
+        value = msgspec.json.decode(raw) if raw else {}
+    except (msgspec.DecodeError, RecursionError):
+        return {}
     return value if isinstance(value, dict) else {}

@@ -25,7 +25,7 @@ def parse(text: str | None) -> int | None:
 def text(micros: int) -> str:
     """Return an RFC 3339 time in UTC with six decimals, `2026-11-29T23:59:59.000001Z`."""
     moment = _EPOCH + timedelta(microseconds=micros)
-    return moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    return moment.replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"
 
 
 def second(micros: int) -> str:

@@ -6,9 +6,16 @@ else has to be stored first.
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import msgspec
+from msgspec import Meta
 
 from agentjobs.scheduling.resources import Amounts
+
+# What is written is in these bounds; what is not must not be counted with, nor shown as a time.
+_Moment = Annotated[int, Meta(ge=0, le=250_000_000_000_000_000)]  # until the year 9892
+_Amount = Annotated[int, Meta(ge=0, le=2**31 - 1)]
 
 
 class Decision(msgspec.Struct, frozen=True, rename="camel"):
@@ -25,16 +32,16 @@ class Decision(msgspec.Struct, frozen=True, rename="camel"):
         timeout_seconds: the run's own time, from the start of the container.
     """
 
-    attempt: int
-    created: int
-    scheduled: int
+    attempt: _Amount
+    created: _Moment
+    scheduled: _Moment
     pool: str
     team: str
     priority: str
-    cpu_millicores: int
-    memory_mb: int
-    gpu_count: int
-    timeout_seconds: int
+    cpu_millicores: _Amount
+    memory_mb: _Amount
+    gpu_count: _Amount
+    timeout_seconds: _Amount
 
     @property
     def request(self) -> Amounts:
@@ -50,5 +57,5 @@ def read(annotation: str) -> Decision | None:
     """Return the decision an annotation tells of; None when it cannot be read."""
     try:
         return msgspec.json.decode(annotation.encode(), type=Decision)
-    except (msgspec.DecodeError, UnicodeError):
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
         return None

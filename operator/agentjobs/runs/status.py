@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from agentjobs.apis import times
-from agentjobs.apis.runstatus import Phase
+from agentjobs.apis.runstatus import ERROR_MAX_LENGTH, MESSAGE_MAX_LENGTH, TRACEBACK_MAX_LENGTH, Phase
 from agentjobs.runs.result import Returned
 
 _REASON = re.compile(r"[A-Za-z]([A-Za-z0-9_]{0,126}[A-Za-z0-9])?\Z")
@@ -54,7 +54,7 @@ def status_of(facts: Facts) -> dict[str, Any]:
         "observedGeneration": facts.generation,
         "phase": facts.phase.value,
         "reason": reason,
-        "message": facts.message,
+        "message": facts.message[:MESSAGE_MAX_LENGTH],
         "jobId": facts.job_id,
         "createdAt": times.text(created),
         "scheduledAt": times.text(scheduled) if scheduled is not None else None,
@@ -78,19 +78,22 @@ def _not_before(moment: int | None, earlier: int) -> int | None:
 
 def _last_words(facts: Facts) -> dict[str, Any]:
     """What the agent returned where the run succeeded; why it did not, where it did not."""
+    traceback = facts.returned.traceback
     match facts.phase:
         case Phase.SUCCEEDED:
             return {"result": facts.returned.result}
         case Phase.FAILED:
-            return {
-                "error": facts.returned.error or facts.message,
-                "errorTraceback": facts.returned.traceback,
-            }
+            error = facts.returned.error or facts.message
         case Phase.TIMED_OUT:
-            return {"error": f"DeadlineExceeded: {facts.message}", "errorTraceback": facts.returned.traceback}
+            error = f"DeadlineExceeded: {facts.message}"
         case Phase.SCHEDULE_FAILED:
-            return {"error": f"ScheduleFailed: {facts.reason}: {facts.message}"}
-    return {}
+            error, traceback = f"ScheduleFailed: {facts.reason}: {facts.message}", None
+        case _:
+            return {}
+    return {
+        "error": error[:ERROR_MAX_LENGTH],
+        "errorTraceback": traceback[-TRACEBACK_MAX_LENGTH:] if traceback is not None else None,
+    }
 
 
 def _conditions(
@@ -110,7 +113,7 @@ def _conditions(
             "type": kind,
             "status": state,
             "reason": reason,
-            "message": message,
+            "message": message[:MESSAGE_MAX_LENGTH],
             "lastTransitionTime": times.second(created if since is None else since),
             "observedGeneration": facts.generation,
         }
