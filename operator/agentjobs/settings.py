@@ -35,7 +35,7 @@ class Settings:
         """
         address = environment.get("AGENTJOBS_METRICS_ADDRESS", "127.0.0.1:8080")
         host, _, port = address.rpartition(":")
-        if not host or not port.isdigit() or int(port) > 65535:
+        if not host or not port.isdecimal() or int(port) > 65535:
             raise SettingsError(
                 "AGENTJOBS_METRICS_ADDRESS", address, "must be host:port, such as 127.0.0.1:8080"
             )
@@ -43,6 +43,6 @@ class Settings:
         if level not in ("DEBUG", "INFO", "WARNING", "ERROR"):
             raise SettingsError("AGENTJOBS_LOG_LEVEL", level, "must be DEBUG, INFO, WARNING or ERROR")
         seconds = environment.get("AGENTJOBS_SHUTDOWN_SECONDS", "10")
-        if not seconds.isdigit() or int(seconds) > 600:
+        if not seconds.isdecimal() or int(seconds) > 600:
             raise SettingsError("AGENTJOBS_SHUTDOWN_SECONDS", seconds, "must be a whole number from 0 to 600")
         return cls(host.strip("[]"), int(port), level, int(seconds))

@@ -77,7 +77,7 @@ class Record:
         self.uid = metadata.uid
         self.namespace = metadata.namespace
         self.name = metadata.name
-        self.version = int(metadata.resource_version) if metadata.resource_version.isdigit() else 0
+        self.version = int(metadata.resource_version) if metadata.resource_version.isdecimal() else 0
         self.created = times.parse(metadata.creation_timestamp) or 0
         self.deleting = metadata.deletion_timestamp is not None
 

@@ -124,7 +124,7 @@ class Reflector(Generic[R]):
             pause = max(first if held else min(longest, pause * 2 or first), asked)
 
     def upsert(self, record: R) -> bool:
-        """Take a record, also one from a write's answer, if it is newer than the known one; return whether."""
+        """Take a record, also one from a write's answer, if it is newer than the known one; say whether."""
         known = self.objects.get(record.uid)
         if record.uid in self._gone or (known is not None and known.version >= record.version):
             return False

@@ -166,7 +166,7 @@ class Session:
             response.status,
             status.reason,
             status.message[:_MESSAGE_LIMIT] or f"HTTP {response.status}",
-            float(after) if after.isdigit() else None,
+            float(after) if after.isdecimal() else None,
         )
 
     async def _forget(self) -> None:
