@@ -1,175 +1,227 @@
-"""One pool: who holds what, who waits, and which of them start now."""
+"""One pool: its books, its policy, and the bounds that hold whatever the policy says."""
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Iterable
 
-from agentjobs.scheduling.model import Plan, Policy, Run, Wait, WaitReason
-from agentjobs.scheduling.resources import Amounts, Capacity
-
-_SHORTAGES = {
-    "slots": (WaitReason.NO_FREE_SLOT, "slots"),
-    "cpu_millicores": (WaitReason.INSUFFICIENT_CPU, "CPU millicores"),
-    "memory_mb": (WaitReason.INSUFFICIENT_MEMORY, "MiB of memory"),
-    "gpu_count": (WaitReason.INSUFFICIENT_GPU, "GPUs"),
-}
+from agentjobs.scheduling import rules
+from agentjobs.scheduling.books import Books
+from agentjobs.scheduling.model import Holding, Plan, PoolSettings, Run, Start, Wait, WaitReason
+from agentjobs.scheduling.policies import Policy
+from agentjobs.scheduling.promises import Promises
+from agentjobs.scheduling.reservation import latest_end
+from agentjobs.scheduling.resources import fits
 
 
 class Pool:
-    """Bookkeeping and decisions of one pool; every method is pure of I/O and the time is an argument.
+    """Bookkeeping and decisions of one pool; free of I/O, and the time is an argument.
 
-    A run is known as waiting or as holding, never as both. The line stops at the first run that does
-    not fit: nothing that comes later may start before it. A run whose team or namespace is shut out
-    does not stop the line; it is set aside and returns to its old place.
-
-    Cost: O(log n) for a run that arrives, starts or ends; a look at a full pool is O(1).
+    A run is known as waiting or as holding, never as both. One that may not start at all (its team is not
+    admitted, it is in back-off, it never fits) is set aside: it leaves its line and returns to its old place.
     """
 
     def __init__(self, name: str, policy: Policy) -> None:
         self.name = name
+        self.books = Books()
+        self.promises = Promises()
         self.exists = False
-        self.on_hold = False
-        self.capacity = Capacity()
-        self.held = Amounts()
+        self.fault = ""  # what the policy did wrong at the last look
         self._policy = policy
-        self._holding: dict[str, Amounts] = {}
-        self._waiting: dict[str, Run] = {}
-        self._line: list[tuple[tuple[int | str, ...], Run]] = []
-        self._aside: dict[str, Wait] = {}
-        self._teams: frozenset[str] | None = None
-        self._backed_off: dict[str, int] = {}
+        self._aside: dict[str, tuple[Run, Wait]] = {}
+        self._not_before: dict[str, int] = {}  # by uid: back-off of a run
+        self._closed_until: dict[str, int] = {}  # by namespace: back-off of a full quota
+        self._last_scheduled = 0
 
     # -- what is true now ------------------------------------------------------------------------
 
-    def configure(self, capacity: Capacity, *, on_hold: bool, teams: frozenset[str] | None) -> None:
-        """Take the pool's own settings; `teams` are those that may start runs, None for any."""
-        self.exists, self.capacity, self.on_hold, self._teams = True, capacity, on_hold, teams
-        self._recall()
+    def configure(self, settings: PoolSettings) -> None:
+        """Take the pool's settings as they are now; nothing that runs is interrupted."""
+        if not self.exists or settings != self.books.settings:
+            self.promises.note("Edit" if settings.nodes is None else "LostCapacity")
+            self.exists = True
+            self.books.configure(settings)
+            self._recall()
 
     def retire(self) -> None:
         """The AgentPool is gone: what runs goes on, what waits waits."""
         self.exists = False
 
-    def wait(self, run: Run) -> None:
-        """Put a run in line, or move it when its place has changed; one that held gives its slot up."""
-        self._release(run.uid)
-        if self._waiting.get(run.uid) != run:
-            self._waiting[run.uid] = run
-            heapq.heappush(self._line, (self._policy.key(run), run))
+    def wait(self, run: Run, not_before: int = 0) -> None:
+        """Put a run in line, or move it when it changed; one that held gives its slot up.
 
-    def hold(self, uid: str, request: Amounts) -> None:
-        """Count a run as holding; doing so again changes nothing."""
-        self._forget_waiting(uid)
-        if uid not in self._holding:
-            self._holding[uid] = request
-            self.held = self.held.plus(request)
+        Args:
+            not_before: end of its back-off, microseconds since the epoch.
+        """
+        self.books.drop(run.uid)
+        if not_before:
+            self._not_before[run.uid] = not_before
+        known = self.books.waiting.get(run.uid) or self._aside.get(run.uid, (None,))[0]
+        if known != run:
+            self._withdraw(run.uid)
+            self._line_up(run)
 
-    def leave(self, uid: str) -> None:
-        """A run neither waits nor holds any more; unknown runs are no error."""
-        self._forget_waiting(uid)
-        self._release(uid)
+    def hold(self, holding: Holding) -> None:
+        """Count a run as holding; told again, it is replaced. A pod that is not bound keeps its likely node."""
+        self._withdraw(holding.uid)
+        known = self.books.holdings.get(holding.uid)
+        if known is not None and holding.node is None:
+            holding = holding._replace(node=known.node)
+        if known != holding:
+            self.books.hold(holding)
 
-    def back_off(self, namespace: str, until: int) -> None:
+    def leave(self, uid: str, ended: int | None = None) -> None:
+        """A run neither waits nor holds any more; unknown ones are no error.
+
+        Args:
+            ended: when it ended, where it did; its team counts as known for a while after.
+        """
+        run = self._withdraw(uid)
+        holding = self.books.drop(uid)
+        gone = holding or run
+        if gone is not None and ended is not None:
+            self.remember(gone.team, ended=ended)
+
+    def remember(self, team: str, *, served: int = 0, ended: int = 0) -> None:
+        """Note when a team's newest run was scheduled and its last one ended, as stored runs tell."""
+        books = self.books.team(team)
+        books.last_served = max(books.last_served, served)
+        books.last_end = max(books.last_end, ended)
+        self._last_scheduled = max(self._last_scheduled, served)
+        self.books.changed.add(team)
+
+    def close_namespace(self, namespace: str, until: int) -> None:
         """Start nothing in a namespace whose quota is full before `until`, microseconds since the epoch."""
-        self._backed_off[namespace] = until
+        self._closed_until[namespace] = until
+        for run in [run for run in self.books.waiting.values() if run.namespace == namespace]:
+            self._withdraw(run.uid)
+            self._line_up(run)
 
     # -- what follows ----------------------------------------------------------------------------
 
     def decide(self, now: int) -> Plan:
         """Return what starts now; those runs hold from this moment on.
 
+        A policy that raises, or proposes what must not start, is stopped there; `fault` says what it did.
+
         Args:
             now: microseconds since the epoch.
         """
         self._end_back_offs(now)
-        starts: list[Run] = []
-        if self.exists and not self.on_hold:
-            while (run := self._head()) is not None and self._stop(run) is None:
-                self.hold(run.uid, run.request)
-                starts.append(run)
-        return Plan(tuple(starts), min(self._backed_off.values(), default=None))
+        starts: list[Start] = []
+        self.fault = ""
+        if self.exists and not self.books.settings.on_hold:
+            try:
+                for start in self._policy.propose(self.books, now):
+                    self.fault = self._refusal(start.run)
+                    if self.fault:
+                        break
+                    starts.append(self._admit(start, now))
+            except Exception as error:
+                self.fault = f"policy {self._policy.name} failed: {type(error).__name__}: {error}"
+        self._promise(now)
+        looks = [*self._not_before.values(), *self._closed_until.values()]
+        if self.books.look_again is not None:
+            looks.append(self.books.look_again)
+        return Plan(tuple(starts), self.books.reservation, min(looks, default=None))
 
-    def why(self, uid: str) -> Wait | None:
-        """Return why a run waits, from the same rules that decide; None when it does not wait here."""
-        run = self._waiting.get(uid)
+    def why(self, uid: str, now: int) -> Wait | None:
+        """Return why a run waits; None when it does not wait here, or would start at the next look."""
+        if uid in self._aside:
+            return self._aside[uid][1]
+        run = self.books.waiting.get(uid)
         if run is None:
             return None
         if not self.exists:
             return Wait(WaitReason.POOL_MISSING, f"there is no AgentPool named {self.name}")
-        if self.on_hold:
+        if self.books.settings.on_hold:
             return Wait(WaitReason.POOL_ON_HOLD, f"pool {self.name} is on hold: nothing new starts in it")
-        if uid in self._aside:
-            return self._aside[uid]
-        head = self._head()
-        if head is not None and head.uid != uid and self._shut_out(run) is None:
-            return Wait(
-                WaitReason.BEHIND_OTHERS,
-                f"runs of a more urgent class or older than this one wait in pool {self.name}",
-            )
-        return self._shut_out(run) or self._stop(run)
+        if self.fault:
+            return Wait(WaitReason.HELD_BACK, self.fault)
+        return self._policy.why(self.books, run, now)
 
     @property
-    def waiting(self) -> int:
-        """How many runs wait, those set aside among them."""
-        return len(self._waiting)
+    def waiting(self) -> Iterable[Run]:
+        """The runs that wait, those set aside among them."""
+        return (*self.books.waiting.values(), *(run for run, _ in self._aside.values()))
 
-    # -- the rules -------------------------------------------------------------------------------
+    # -- bounds ----------------------------------------------------------------------------------
 
-    def _head(self) -> Run | None:
-        """Return the first run in line that may start at all, setting aside those that may not."""
-        while self._line:
-            run = self._line[0][1]
-            if self._waiting.get(run.uid) == run and run.uid not in self._aside:
-                wait = self._shut_out(run)
-                if wait is None:
-                    return run
-                self._aside[run.uid] = wait
-            heapq.heappop(self._line)
-        return None
+    def _refusal(self, run: Run) -> str:
+        """Return why a proposed run must not start; "" when it may."""
+        proposal = f"policy {self._policy.name} proposed {run.name or run.uid}"
+        if self.books.waiting.get(run.uid) is not run:
+            return f"{proposal}, which does not wait"
+        if not fits(self.books.free, run.request):
+            return f"{proposal}, which does not fit what is free"
+        stop = rules.limit_stop(self.books.teams[run.team], run)
+        return f"{proposal}, which its team's limit stops: {stop.value}" if stop else ""
+
+    def _admit(self, start: Start, now: int) -> Start:
+        run, books = start.run, self.books
+        # Strictly increasing, so that the order of starts can be read from the stored runs.
+        scheduled = self._last_scheduled = max(now, self._last_scheduled + 1)
+        self.promises.started(run, scheduled, books.reservation)
+        books.withdraw(run.uid)
+        node = books.nodes.roomiest(run.request, start.avoid_node) if books.nodes is not None else None
+        until = latest_end(scheduled, start.start_seconds, run.timeout_seconds)
+        books.hold(Holding(run.uid, run.team, run.critical, run.request, until, node))
+        books.teams[run.team].last_served = scheduled
+        return start._replace(scheduled=scheduled)
+
+    def _promise(self, now: int) -> None:
+        held = self.books.reservation
+        if held is None:
+            return
+        self.promises.made(held)
+        if now > held.before:
+            self.promises.note("LostCapacity")  # what should have ended has not
+        elif fits(self.books.free, self.books.waiting[held.uid].request):
+            self.promises.note("GuaranteeDemand")  # there is room, and it is kept for others
+
+    # -- setting aside ---------------------------------------------------------------------------
+
+    def _line_up(self, run: Run) -> None:
+        wait = self._shut_out(run)
+        if wait is None:
+            self.books.wait(run)
+        else:
+            self._aside[run.uid] = (run, wait)
 
     def _shut_out(self, run: Run) -> Wait | None:
-        if self._teams is not None and run.team not in self._teams:
+        """Return why a run may not be in line at all."""
+        settings = self.books.settings
+        if settings.admitted is not None and run.team not in settings.admitted:
             return Wait(
                 WaitReason.TEAM_MISSING, f"pool {self.name} requires an AgentTeam with teamId {run.team!r}"
             )
-        if run.namespace in self._backed_off:
+        if run.uid in self._not_before:
+            return Wait(WaitReason.RETRY_BACKOFF, "the next attempt waits after the last one failed")
+        if run.namespace in self._closed_until:
             return Wait(
                 WaitReason.QUOTA_EXCEEDED, f"the quota of namespace {run.namespace} allows no further Job now"
             )
-        return None
+        never = rules.never_fits(settings, run.team, run.request, critical=run.critical)
+        return Wait(WaitReason.NEVER_FITS, never) if never else None
 
-    def _stop(self, run: Run) -> Wait | None:
-        short = self.capacity.shortage(self.held, run.request)
-        if short is None:
-            return None
-        reason, unit = _SHORTAGES[short]
-        asked, held, total = (getattr(part, short) for part in (run.request, self.held, self.capacity))
-        return Wait(reason, f"needs {asked} {unit}; {held} of {total} are held in pool {self.name}")
-
-    # -- bookkeeping -----------------------------------------------------------------------------
-
-    def _forget_waiting(self, uid: str) -> None:
-        # The entry in the line stays behind and is dropped when it comes to the front.
-        self._waiting.pop(uid, None)
-        self._aside.pop(uid, None)
-
-    def _release(self, uid: str) -> None:
-        request = self._holding.pop(uid, None)
-        if request is not None:
-            self.held = self.held.minus(request)
+    def _withdraw(self, uid: str) -> Run | None:
+        aside = self._aside.pop(uid, None)
+        return aside[0] if aside is not None else self.books.withdraw(uid)
 
     def _end_back_offs(self, now: int) -> None:
-        over = [namespace for namespace, until in self._backed_off.items() if until <= now]
-        for namespace in over:
-            del self._backed_off[namespace]
-        if over:
+        over = [uid for uid, until in self._not_before.items() if until <= now]
+        open_again = [namespace for namespace, until in self._closed_until.items() if until <= now]
+        for uid in over:
+            del self._not_before[uid]
+        for namespace in open_again:
+            del self._closed_until[namespace]
+        if over or open_again:
             self._recall()
 
     def _recall(self) -> None:
-        aside, self._aside = self._aside, {}
-        self._return_to_line(self._waiting[uid] for uid in aside)
-
-    def _return_to_line(self, runs: Iterable[Run]) -> None:
+        """Look again at every run that was set aside, and at those in line that may not be any more."""
+        runs = [run for run, _ in self._aside.values()]
+        self._aside = {}
+        runs += [run for run in self.books.waiting.values() if self._shut_out(run) is not None]
         for run in runs:
-            heapq.heappush(self._line, (self._policy.key(run), run))
+            self.books.withdraw(run.uid)
+            self._line_up(run)

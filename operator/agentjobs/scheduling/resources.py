@@ -15,28 +15,64 @@ class Amounts(NamedTuple):
 
     def plus(self, other: Amounts) -> Amounts:
         """Return the sum, resource by resource."""
-        return Amounts(*(mine + theirs for mine, theirs in zip(self, other, strict=True)))
+        return Amounts(
+            self.slots + other.slots,
+            self.cpu_millicores + other.cpu_millicores,
+            self.memory_mb + other.memory_mb,
+            self.gpu_count + other.gpu_count,
+        )
 
     def minus(self, other: Amounts) -> Amounts:
         """Return the difference; negative where a capacity shrank below what is held."""
-        return Amounts(*(mine - theirs for mine, theirs in zip(self, other, strict=True)))
+        return Amounts(
+            self.slots - other.slots,
+            self.cpu_millicores - other.cpu_millicores,
+            self.memory_mb - other.memory_mb,
+            self.gpu_count - other.gpu_count,
+        )
 
 
-class Capacity(NamedTuple):
-    """What a pool has in all, in the units of `Amounts`; None means: not limited."""
+class Bounds(NamedTuple):
+    """An upper bound for each resource, in the units of `Amounts`; None means: not limited."""
 
     slots: int | None = None
     cpu_millicores: int | None = None
     memory_mb: int | None = None
     gpu_count: int | None = None
 
-    def shortage(self, held: Amounts, request: Amounts) -> str | None:
-        """Return the first resource that `request` asks for and that is not free, or None when it fits.
+    def less(self, held: Amounts) -> Bounds:
+        """Return what is left when `held` is taken; negative where it is more than there was."""
+        return Bounds(*(None if top is None else top - used for top, used in zip(self, held, strict=True)))
 
-        A resource the request does not use never stops it, even when the pool holds more of it than
-        it has: draining the last GPU must not stop runs without one.
-        """
-        for name, total, used, asked in zip(self._fields, self, held, request, strict=True):
-            if total is not None and asked > 0 and used + asked > total:
-                return name
-        return None
+
+NO_BOUNDS = Bounds()
+NOTHING = Amounts()
+
+
+def short(left: Bounds, request: Amounts) -> str | None:
+    """Return the first resource that `request` asks for and `left` has too little of; None when it fits.
+
+    A resource that the request does not use never stops it, however far it is overdrawn: losing the last
+    GPU must not stop runs without one.
+    """
+    for name, there, asked in zip(left._fields, left, request, strict=True):
+        if asked and there is not None and asked > there:
+            return name
+    return None
+
+
+def fits(left: Bounds, request: Amounts) -> bool:
+    """Whether `short` finds nothing; the same rule, written out for speed."""
+    slots, cpu, memory, gpu = left
+    asked_slots, asked_cpu, asked_memory, asked_gpu = request
+    return (
+        (slots is None or asked_slots <= slots or not asked_slots)
+        and (cpu is None or asked_cpu <= cpu or not asked_cpu)
+        and (memory is None or asked_memory <= memory or not asked_memory)
+        and (gpu is None or asked_gpu <= gpu or not asked_gpu)
+    )
+
+
+def ceil_percent(percent: int, amount: int) -> int:
+    """Return a percentage of an amount, rounded up: that it rounds up is a rule, not an accident."""
+    return -(-percent * amount // 100)

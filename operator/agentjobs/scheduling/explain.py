@@ -1,0 +1,136 @@
+"""Why a run waits, in words, by asking the policy's own rules: never a second opinion."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from agentjobs.scheduling import rules
+from agentjobs.scheduling.books import Books, Team
+from agentjobs.scheduling.lineup import Kind
+from agentjobs.scheduling.model import Run, Wait, WaitReason
+from agentjobs.scheduling.resources import short
+from agentjobs.scheduling.rules import UNITS
+
+if TYPE_CHECKING:
+    from agentjobs.scheduling.fairshare import FairShare
+
+
+def why(policy: FairShare, books: Books, run: Run, now: int) -> Wait | None:
+    """Return the first rule that stops a waiting run; None when none does.
+
+    In the order of docs/scheduling.md: its own team's line, limit, guarantee, share, room, reservation.
+    """
+    team = books.teams[run.team]
+    return (
+        _line(policy, books, team, run)
+        or _limit(team, run)
+        or _parked(policy, books, team, run)
+        or _room(policy, books, run)
+        or _reservation(policy, books, run, now)
+    )
+
+
+def _line(policy: FairShare, books: Books, team: Team, run: Run) -> Wait | None:
+    """Its own team's older runs of the class go first, and a parked run of a more urgent class."""
+    if books.reservation is not None and books.reservation.uid == run.uid:
+        return None
+    line = team.lines[run.weight]
+    if line.head is not run:
+        before = line.place(run)
+        runs = "run goes" if before == 1 else "runs go"
+        return Wait(WaitReason.BEHIND_OWN, f"{before} older {runs} first, of its own team and class")
+    for weight in team.classes:
+        if weight >= run.weight:
+            break
+        head = team.lines[weight].head
+        stop = rules.limit_stop(team, head) or policy.parked(policy.kind(books, team, head), books.free)
+        if stop is not None and stop.parks:
+            return Wait(
+                WaitReason.BEHIND_OWN,
+                f"{_named(head)}, a more urgent run of its own team, waits: {stop.value}",
+            )
+    return None
+
+
+def _limit(team: Team, run: Run) -> Wait | None:
+    stop = rules.limit_stop(team, run)
+    return None if stop is None else rules.limit_words(stop, team, run)
+
+
+def _parked(policy: FairShare, books: Books, team: Team, run: Run) -> Wait | None:
+    kind = policy.kind(books, team, run)
+    stop = policy.parked(kind, books.free)
+    if stop is None:
+        return None
+    if stop is WaitReason.GUARANTEED_TO_OTHERS:
+        return _guaranteed(policy, books, kind)
+    if books.reservation is not None and books.reservation.uid == run.uid:
+        return None  # the holder's share is waived
+    return _share(policy, books, team, kind)
+
+
+def _guaranteed(policy: FairShare, books: Books, kind: Kind) -> Wait:
+    kept = policy.kept_for_others(kind)
+    name = next(
+        name
+        for name, asked, k, there in zip(UNITS, kind.request, kept, books.free, strict=True)
+        if asked and k and there is not None and there - asked < k
+    )
+    asked, free, k = (getattr(part, name) for part in (kind.request, books.free, kept))
+    return Wait(
+        WaitReason.GUARANTEED_TO_OTHERS,
+        f"needs {asked} {UNITS[name]}; {free} are free, of which {k} are guaranteed to teams that ask for them",
+    )
+
+
+def _share(policy: FairShare, books: Books, team: Team, kind: Kind) -> Wait:
+    standing, free = policy.standing, books.free
+    name = next(
+        name
+        for index, (name, asked, keep, there) in enumerate(
+            zip(UNITS, kind.request, standing.headroom, free, strict=True)
+        )
+        if kind.beyond >> index & 1 and keep and there is not None and there - asked < keep
+    )
+    held, top, kept, there = (
+        getattr(part, name) for part in (team.held, standing.top(team), standing.headroom, free)
+    )
+    return Wait(
+        WaitReason.TEAM_SHARE,
+        f"the team holds {held} {UNITS[name]}, its share is {top}; "
+        f"more only while {kept} stay free for others, and {there} are free",
+    )
+
+
+def _room(policy: FairShare, books: Books, run: Run) -> Wait | None:
+    name = short(books.free, run.request)
+    if name is not None:
+        return rules.shortage(name, run.request, books.held, books.capacity)
+    if not policy.has_room(books, run.request, books.free):
+        asked = ", ".join(
+            f"{amount} {UNITS[name]}" for name, amount in zip(UNITS, run.request, strict=True) if amount
+        )
+        return Wait(WaitReason.NO_NODE_FITS, f"no node has {asked} free together")
+    return None
+
+
+def _reservation(policy: FairShare, books: Books, run: Run, now: int) -> Wait | None:
+    held = books.reservation
+    if held is None or held.uid == run.uid:
+        return None
+    request, timeout = run.request, run.timeout_seconds
+    alone = policy.known.alone == run.team
+    if not policy.booking.delayed_by(books, request, timeout, run.weight, now) and policy.booking.start(
+        books, policy.standing, run, now, alone=alone
+    ):
+        return None
+    holder = books.waiting[held.uid]
+    message = f"would delay {_named(holder)}, which holds the reservation"
+    longest = policy.booking.longest(now)
+    if longest is not None:
+        message += f"; would start now with timeoutSeconds ≤ {longest}"
+    return Wait(WaitReason.BEHIND_RESERVATION, message)
+
+
+def _named(run: Run) -> str:
+    return run.name or run.uid

@@ -1,0 +1,242 @@
+"""The default policy. Classes first; within a class the team that holds least for its weight; a team may always
+use its share of the pool, and more while some stays free for others; what is guaranteed is kept for those who ask
+for it; and the first run that does not fit gets a promise that is kept. The rules: docs/scheduling.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from agentjobs.scheduling import explain, rules
+from agentjobs.scheduling.books import Books, Team
+from agentjobs.scheduling.known import Known
+from agentjobs.scheduling.lineup import Entry, Group, Kind, Lineup
+from agentjobs.scheduling.model import Run, Start, Wait, WaitReason
+from agentjobs.scheduling.reservation import Booking
+from agentjobs.scheduling.resources import NOTHING, Amounts, Bounds, fits
+from agentjobs.scheduling.rules import Standing
+
+
+class FairShare:
+    """Proposes starts in the order of the rules; keeps what it derives from the books in step with them."""
+
+    name = "fair-share"
+
+    def __init__(self) -> None:
+        self.booking = Booking()
+        self.known = Known()
+        self.standing = Standing(Books().settings, Bounds())
+        self._lineup = Lineup()
+        self._lined: dict[str, list[int]] = {}  # the classes of each team that are in the line-up
+        self._kept: dict[str, Amounts] = {}  # by team: what rule 5 keeps for it
+        self._kept_total = NOTHING
+
+    # -- the pass --------------------------------------------------------------------------------
+
+    def propose(self, books: Books, now: int) -> Iterator[Start]:
+        """Yield what starts now, in order; the pool has counted each as held before the next is asked for."""
+        self.refresh(books, now)
+        while True:
+            kept = self._kept_total
+            yield from self._pass(books, now)
+            # What a start freed of a guarantee may let a run start that was looked at before.
+            if self._kept_total == kept:
+                return
+
+    def _pass(self, books: Books, now: int) -> Iterator[Start]:
+        seen = -1
+        while (weight := self._lineup.next_class(seen)) is not None:
+            yield from self._class(books, weight, now)
+            seen = weight
+            if books.free.slots is not None and books.free.slots <= 0 and books.reservation is not None:
+                return  # no class finds room, and none as urgent as this one gets the reservation
+
+    def _class(self, books: Books, weight: int, now: int) -> Iterator[Start]:
+        """Start what may start of one class, and find the reservation's holder among what may not."""
+        aside: list[tuple[Entry, Group]] = []
+        while True:
+            start, unfit = self._first(books, weight, now, aside)
+            if start is None:
+                break
+            yield start
+            self.refresh(books, now)
+            self._line_up_to(books, books.teams[start.run.team], weight)
+        for entry, group in aside:
+            self._lineup.put_back(group, entry)
+        for _, group in (*unfit, *aside):
+            below, group.below = group.below, set()
+            for team in below:
+                self._line_up_next(books, books.teams[team])
+
+    def _first(
+        self, books: Books, weight: int, now: int, aside: list[tuple[Entry, Group]]
+    ) -> tuple[Start | None, list[tuple[Entry, Group]]]:
+        """Return the first start of a class, and the heads that only lack room, the first one first."""
+        while True:
+            holder = self.booking.holder(books)
+            if holder is not None and holder.weight == weight and self._holder_fits(books, holder):
+                self.booking.release(books)
+                return Start(holder, books.settings.start_timeout_seconds), []
+            ready, unfit = self._sort(books, weight, now)
+            if self._reserve(books, weight, ready, unfit, now):
+                continue
+            if ready is None:
+                return None, unfit
+            entry, group = ready
+            alone = self.known.alone == entry.run.team
+            start = self.booking.start(books, self.standing, entry.run, now, alone=alone)
+            if start is not None:
+                return start, unfit
+            aside.append((self._lineup.take(group), group))
+
+    def _sort(
+        self, books: Books, weight: int, now: int
+    ) -> tuple[tuple[Entry, Group] | None, list[tuple[Entry, Group]]]:
+        """Return the first head that may start, and all that only lack room."""
+        ready: tuple[Entry, Group] | None = None
+        unfit: list[tuple[Entry, Group]] = []
+        free = books.free
+        for group in self._lineup.groups(weight):
+            if self.parked(group.kind, free):
+                continue
+            entry = self._unparked_head(books, group, free)
+            if entry is None:
+                continue
+            kind = group.kind
+            if not self.has_room(books, kind.request, free) or self.booking.delayed_by(
+                books, kind.request, kind.timeout_seconds, weight, now
+            ):
+                unfit.append((entry, group))
+            elif ready is None or entry < ready[0]:
+                ready = (entry, group)
+        unfit.sort(key=lambda pair: pair[0])
+        return ready, unfit
+
+    def _unparked_head(self, books: Books, group: Group, free: Bounds) -> Entry | None:
+        """Return a group's first head whose team is not parked by a more urgent run of its own (rule 6)."""
+        while (entry := self._lineup.head(group)) is not None:
+            team = books.teams[entry.run.team]
+            parked = self._parked_above(books, team, entry.run.weight, free)
+            if parked is None:
+                return entry
+            # It comes into play again when the run above it finds itself short of room alone.
+            self._lineup.take(group)
+            lined = self._lined[team.id]
+            del lined[lined.index(entry.run.weight) :]
+            self._lineup.wait_below(team.lines[parked].head, self.kind(books, team, team.lines[parked].head))
+        return None
+
+    def _parked_above(self, books: Books, team: Team, weight: int, free: Bounds) -> int | None:
+        """Return a more urgent class in which the team's head is parked."""
+        for above in self._lined[team.id]:
+            if above >= weight:
+                return None
+            if self.parked(self.kind(books, team, team.lines[above].head), free):
+                return above
+        return None
+
+    def _holder_fits(self, books: Books, holder: Run) -> bool:
+        """Whether the holder starts: it has room, and what is guaranteed to others stays (its share is waived)."""
+        kind, free = self.kind(books, books.teams[holder.team], holder), books.free
+        return self._guarantee_allows(kind, free) and self.has_room(books, holder.request, free)
+
+    def _reserve(
+        self,
+        books: Books,
+        weight: int,
+        ready: tuple[Entry, Group] | None,
+        unfit: list[tuple[Entry, Group]],
+        now: int,
+    ) -> bool:
+        """Give the reservation to the first head that lacks room, unless one as urgent has it already."""
+        if books.reservation is not None and books.reservation.weight <= weight:
+            return False
+        ahead = (entry.run for entry, _ in unfit if ready is None or entry < ready[0])
+        return any(self.booking.take(books, run, now) for run in ahead)
+
+    # -- the rules, for a kind -------------------------------------------------------------------
+
+    def parked(self, kind: Kind, free: Bounds) -> WaitReason | None:
+        """Return which of rules 5 and 4 stops every head of a kind."""
+        if not self._guarantee_allows(kind, free):
+            return WaitReason.GUARANTEED_TO_OTHERS
+        if kind.beyond and not rules.headroom_left(self.standing, free, kind.request, kind.beyond):
+            return WaitReason.TEAM_SHARE
+        return None
+
+    def _guarantee_allows(self, kind: Kind, free: Bounds) -> bool:
+        if kind.exempt or self._kept_total == NOTHING:
+            return True
+        return rules.leaves_guaranteed(free, kind.request, self.kept_for_others(kind))
+
+    def kept_for_others(self, kind: Kind) -> Amounts:
+        """Return what rule 5 keeps for other teams than a kind's own."""
+        return self._kept_total.minus(self._kept.get(kind.keeper or "", NOTHING))
+
+    def has_room(self, books: Books, request: Amounts, free: Bounds) -> bool:
+        """Whether a request fits what is free, and one of the nodes."""
+        return fits(free, request) and (books.nodes is None or bool(books.nodes.fitting(request)))
+
+    def kind(self, books: Books, team: Team, run: Run) -> Kind:
+        """Return the kind of a head, by what its team holds now."""
+        alone = self.known.alone == team.id
+        beyond = 0 if alone else rules.beyond_share(self.standing, team, run.request)
+        owed = self.standing.guaranteed.get(team.id)
+        exempt = rules.within_guarantee(owed, team.held, run.request, books.capacity)
+        keeper = team.id if not exempt and team.id in self._kept else None
+        return Kind(run.request, run.timeout_seconds, beyond, exempt, keeper)
+
+    def why(self, books: Books, run: Run, now: int) -> Wait | None:
+        """Return which rule stops a run now; None when it would start at the next look."""
+        self.refresh(books, now)
+        return explain.why(self, books, run, now)
+
+    # -- keeping in step -------------------------------------------------------------------------
+
+    def refresh(self, books: Books, now: int) -> None:
+        """Take in what changed in the books, and what time alone changed."""
+        if books.stretched:
+            self.standing = Standing(books.settings, books.capacity)
+            self._lineup, self._lined = Lineup(), {}
+            self._kept, self._kept_total = {}, NOTHING
+            books.changed.update(books.teams)
+            books.stretched = False
+        changed, books.changed = books.changed, set()
+        changed |= self.known.renew(books, changed, now)
+        for name in sorted(changed):
+            self._line_up(books, books.teams[name])
+        self.booking.renew(books, now)
+        books.look_again = self.known.look_again
+
+    def _line_up(self, books: Books, team: Team) -> None:
+        """Put a team's most urgent head in the line-up, by what the team holds now."""
+        self._lineup.renew(team.id)
+        self._lined[team.id] = []
+        before = self._kept.pop(team.id, NOTHING)
+        kept = rules.demand(books, self.standing, team)
+        if kept != NOTHING:
+            self._kept[team.id] = kept
+        self._kept_total = self._kept_total.minus(before).plus(kept)
+        self._line_up_next(books, team)
+
+    def _line_up_to(self, books: Books, team: Team, weight: int) -> None:
+        """Put a team's heads in down to a class: it was lined up anew in the middle of that class."""
+        while self._lined[team.id] and self._lined[team.id][-1] < weight and self._line_up_next(books, team):
+            pass
+
+    def _line_up_next(self, books: Books, team: Team) -> bool:
+        """Put in the next less urgent head of a team that no limit stops; False when there is none."""
+        lined = self._lined[team.id]
+        classes = [weight for weight in team.classes if not lined or weight > lined[-1]]
+        for weight in classes:
+            run = team.lines[weight].head
+            stop = rules.limit_stop(team, run)
+            if stop is WaitReason.TEAM_LIMIT:
+                return False  # it parks what is below it; a criticalLimit parks critical runs alone
+            if stop is None:
+                lined.append(weight)
+                share = self.standing.dominant_share(team)
+                more = weight != classes[-1]
+                self._lineup.add(run, self.kind(books, team, run), share, team.last_served, more=more)
+                return True
+        return False

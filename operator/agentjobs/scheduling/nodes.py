@@ -1,0 +1,80 @@
+"""What is free on each node, so that a run is only started where one node can hold it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from agentjobs.scheduling.resources import Amounts
+
+
+class Nodes:
+    """Free amounts of every node of a pool, and which nodes fit which request.
+
+    The scheduler of Kubernetes places pods, not we: until a pod is bound, its run is counted on the node
+    that has most room, which is where the scheduler's default scoring would put it.
+
+    Cost: a change of one node is looked at once for each request known, whatever the number of nodes.
+    """
+
+    def __init__(self, offered: Mapping[str, Amounts]) -> None:
+        self._free = dict(offered)
+        self._fitting: dict[Amounts, set[str]] = {}
+
+    def __contains__(self, node: str) -> bool:
+        return node in self._free
+
+    def free(self, node: str) -> Amounts:
+        """Return what is free on a known node."""
+        return self._free[node]
+
+    def take(self, node: str, request: Amounts) -> None:
+        """Count a request on a node; one that is not known is no error."""
+        self._change(node, request, -1)
+
+    def give(self, node: str, request: Amounts) -> None:
+        """Undo `take`."""
+        self._change(node, request, 1)
+
+    def fitting(self, request: Amounts) -> set[str]:
+        """Return the nodes that can hold a request now; the set is kept true and must not be changed."""
+        known = self._fitting.get(request)
+        if known is None:
+            known = {node for node, free in self._free.items() if _holds(free, request)}
+            self._fitting[request] = known
+        return known
+
+    def roomiest(self, request: Amounts, avoid: str | None = None) -> str | None:
+        """Return the node with most room among those that fit; None when there is none."""
+        return max(
+            (node for node in self.fitting(request) if node != avoid),
+            key=lambda node: (self._free[node], node),
+            default=None,
+        )
+
+    def names(self) -> Iterable[str]:
+        """Return the names of all nodes."""
+        return self._free
+
+    def _change(self, node: str, request: Amounts, sign: int) -> None:
+        free = self._free.get(node)
+        if free is None:
+            return
+        free = self._free[node] = Amounts(
+            0, *(f + sign * r for f, r in zip(free[1:], request[1:], strict=True))
+        )
+        for shape, nodes in self._fitting.items():
+            if _holds(free, shape):
+                nodes.add(node)
+            else:
+                nodes.discard(node)
+
+
+def _holds(free: Amounts, request: Amounts) -> bool:
+    """Whether a node has enough of everything but slots, which belong to the pool."""
+    return all(r <= f or not r for f, r in zip(free[1:], request[1:], strict=True))
+
+
+def total(offered: Mapping[str, Amounts]) -> Amounts:
+    """Return the sum of what all nodes offer."""
+    sums = [sum(column) for column in zip(*offered.values(), strict=True)] or [0, 0, 0, 0]
+    return Amounts(*sums)

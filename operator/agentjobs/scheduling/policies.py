@@ -1,0 +1,96 @@
+"""The port: what a policy is, and the two simple ones that the default is compared with."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Iterator
+from typing import ClassVar, Protocol
+
+from agentjobs.scheduling import rules
+from agentjobs.scheduling.books import Books
+from agentjobs.scheduling.model import Run, Start, Wait
+from agentjobs.scheduling.resources import fits, short
+
+
+class Policy(Protocol):
+    """Says what starts next. The pool keeps the bounds, whatever it says.
+
+    One instance serves one pool. It must be pure: no I/O, no clock, no logging.
+    """
+
+    name: ClassVar[str]
+
+    def propose(self, books: Books, now: int) -> Iterator[Start]:
+        """Yield waiting runs to start, in order.
+
+        Each is checked and counted in the books before the next is asked for. One that does not fit,
+        exceeds a limit or does not wait ends the look with an error; so does an exception.
+
+        Args:
+            books: everything known of the pool; not to be changed.
+            now: microseconds since the epoch.
+        """
+        ...
+
+    def why(self, books: Books, run: Run, now: int) -> Wait | None:
+        """Return why a waiting run waits; None when there is nothing to say."""
+        ...
+
+
+class Fifo:
+    """The oldest first, whatever its class and team; the first that does not fit blocks the rest."""
+
+    name: ClassVar[str] = "fifo"
+
+    def propose(self, books: Books, now: int) -> Iterator[Start]:
+        """Yield runs by age until one does not fit."""
+        return _in_order(books, lambda run: (run.created, run.version))
+
+    def why(self, books: Books, run: Run, now: int) -> Wait | None:
+        """Return what the run lacks, were it first."""
+        return _lack(books, run)
+
+
+class PriorityOnly:
+    """The most urgent class first, the oldest within it, whatever its team; the first that does not fit blocks."""
+
+    name: ClassVar[str] = "priority-only"
+
+    def propose(self, books: Books, now: int) -> Iterator[Start]:
+        """Yield runs by class and age until one does not fit."""
+        return _in_order(books, lambda run: (run.weight, run.created, run.version))
+
+    def why(self, books: Books, run: Run, now: int) -> Wait | None:
+        """Return what the run lacks, were it first."""
+        return _lack(books, run)
+
+
+def _in_order(books: Books, place: Callable[[Run], tuple[int, ...]]) -> Iterator[Start]:
+    """Merge the teams' lines by `place`; a line whose head a limit of its team stops is passed over."""
+    heads = [
+        (place(line.head), team.id, weight)
+        for team in books.teams.values()
+        for weight, line in team.lines.items()
+    ]
+    heapq.heapify(heads)
+    while heads:
+        _, name, weight = heapq.heappop(heads)
+        team = books.teams[name]
+        run = team.lines[weight].head
+        if rules.limit_stop(team, run) is not None:
+            continue
+        if not fits(books.free, run.request) or (
+            books.nodes is not None and not books.nodes.fitting(run.request)
+        ):
+            return
+        yield Start(run, books.settings.start_timeout_seconds)
+        if weight in team.lines:
+            heapq.heappush(heads, (place(team.lines[weight].head), name, weight))
+
+
+def _lack(books: Books, run: Run) -> Wait | None:
+    team = books.teams[run.team]
+    if (stop := rules.limit_stop(team, run)) is not None:
+        return rules.limit_words(stop, team, run)
+    name = short(books.free, run.request)
+    return rules.shortage(name, run.request, books.held, books.capacity) if name else None
