@@ -78,6 +78,7 @@ class Books:
     Attributes:
         capacity: C of the rules; None for a resource that is not limited.
         held: what all decided runs hold.
+        free: what is not held; None where there is no limit.
         changed: teams whose books changed since a policy last took them.
         stretched: capacity, nodes or settings changed: everything must be looked at anew.
         reservation: who holds the pool's one reservation; the policy's own.
@@ -92,18 +93,15 @@ class Books:
         self.waiting: dict[str, Run] = {}
         self.holdings: dict[str, Holding] = {}
         self.held = NOTHING
+        self.free = Bounds()
         self.ends: list[tuple[int, str]] = []  # (latest end, uid) of what holds, where it is known
         self.changed: set[str] = set()
         self.stretched = True
+        self.version = 0  # counts the changes of what is held and of what there is
         self.reservation: Reservation | None = None
         self.look_again: int | None = None
 
     # -- reading ---------------------------------------------------------------------------------
-
-    @property
-    def free(self) -> Bounds:
-        """What is not held; None where there is no limit."""
-        return self.capacity.less(self.held)
 
     def team(self, team: str) -> Team:
         """Return a team's books, opened at its first run."""
@@ -129,7 +127,9 @@ class Books:
             for holding in self.holdings.values():
                 if holding.node is not None:
                     self.nodes.take(holding.node, holding.request)
+        self.free = self.capacity.less(self.held)
         self.stretched = True
+        self.version += 1
 
     def wait(self, run: Run) -> None:
         """Add a run to its team's line."""
@@ -178,4 +178,6 @@ class Books:
         if holding.critical:
             team.held_critical = team.held_critical.plus(amounts)
         self.held = self.held.plus(amounts)
+        self.free = self.capacity.less(self.held)
+        self.version += 1
         self.changed.add(team.id)

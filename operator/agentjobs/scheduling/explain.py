@@ -126,7 +126,7 @@ def _reservation(policy: FairShare, books: Books, run: Run, now: int) -> Wait | 
         return None
     holder = books.waiting[held.uid]
     message = f"would delay {_named(holder)}, which holds the reservation"
-    longest = policy.booking.longest(now)
+    longest = policy.booking.longest(books, now)
     if longest is not None:
         message += f"; would start now with timeoutSeconds ≤ {longest}"
     return Wait(WaitReason.BEHIND_RESERVATION, message)

@@ -27,7 +27,10 @@ class FairShare:
         self.known = Known()
         self.standing = Standing(Books().settings, Bounds())
         self._lineup = Lineup()
-        self._lined: dict[str, list[int]] = {}  # the classes of each team that are in the line-up
+        self._lined: dict[
+            str, dict[int, Kind]
+        ] = {}  # by team and class, the most urgent first: what is lined up
+        self._shares: dict[str, int] = {}  # by team: its place among teams (rule 2)
         self._kept: dict[str, Amounts] = {}  # by team: what rule 5 keeps for it
         self._kept_total = NOTHING
 
@@ -41,15 +44,17 @@ class FairShare:
             yield from self._pass(books, now)
             # What a start freed of a guarantee may let a run start that was looked at before.
             if self._kept_total == kept:
-                return
+                break
+        self.booking.outlook(books, now)
 
     def _pass(self, books: Books, now: int) -> Iterator[Start]:
         seen = -1
         while (weight := self._lineup.next_class(seen)) is not None:
+            slots = books.free.slots
+            if slots is not None and slots <= 0 and not self._reservation_open(books, weight):
+                return  # nothing finds room, and the reservation is a more urgent run's
             yield from self._class(books, weight, now)
             seen = weight
-            if books.free.slots is not None and books.free.slots <= 0 and books.reservation is not None:
-                return  # no class finds room, and none as urgent as this one gets the reservation
 
     def _class(self, books: Books, weight: int, now: int) -> Iterator[Start]:
         """Start what may start of one class, and find the reservation's holder among what may not."""
@@ -75,9 +80,11 @@ class FairShare:
         while True:
             holder = self.booking.holder(books)
             if holder is not None and holder.weight == weight and self._holder_fits(books, holder):
-                self.booking.release(books)
+                books.reservation = None
                 return Start(holder, books.settings.start_timeout_seconds), []
             ready, unfit = self._sort(books, weight, now)
+            if ready is not None and self._parked_above(books, *ready):
+                continue
             if self._reserve(books, weight, ready, unfit, now):
                 continue
             if ready is None:
@@ -92,48 +99,41 @@ class FairShare:
     def _sort(
         self, books: Books, weight: int, now: int
     ) -> tuple[tuple[Entry, Group] | None, list[tuple[Entry, Group]]]:
-        """Return the first head that may start, and all that only lack room."""
+        """Return the first head that may start, and those that only lack room, as far as it matters who they are."""
         ready: tuple[Entry, Group] | None = None
         unfit: list[tuple[Entry, Group]] = []
-        free = books.free
-        for group in self._lineup.groups(weight):
-            if self.parked(group.kind, free):
+        free, wanted = books.free, self._reservation_open(books, weight)
+        for group, entry in self._lineup.heads(weight):
+            request, timeout = group.kind.request, group.kind.timeout_seconds
+            stuck = not self.has_room(books, request, free) or self.booking.delayed_by(
+                books, request, timeout, weight, now
+            )
+            if (stuck and not wanted and not group.below) or self.parked(group.kind, free):
                 continue
-            entry = self._unparked_head(books, group, free)
-            if entry is None:
-                continue
-            kind = group.kind
-            if not self.has_room(books, kind.request, free) or self.booking.delayed_by(
-                books, kind.request, kind.timeout_seconds, weight, now
-            ):
+            if stuck:
                 unfit.append((entry, group))
             elif ready is None or entry < ready[0]:
                 ready = (entry, group)
         unfit.sort(key=lambda pair: pair[0])
         return ready, unfit
 
-    def _unparked_head(self, books: Books, group: Group, free: Bounds) -> Entry | None:
-        """Return a group's first head whose team is not parked by a more urgent run of its own (rule 6)."""
-        while (entry := self._lineup.head(group)) is not None:
-            team = books.teams[entry.run.team]
-            parked = self._parked_above(books, team, entry.run.weight, free)
-            if parked is None:
-                return entry
-            # It comes into play again when the run above it finds itself short of room alone.
-            self._lineup.take(group)
-            lined = self._lined[team.id]
-            del lined[lined.index(entry.run.weight) :]
-            self._lineup.wait_below(team.lines[parked].head, self.kind(books, team, team.lines[parked].head))
-        return None
+    def _parked_above(self, books: Books, entry: Entry, group: Group) -> bool:
+        """Whether a more urgent run of its own team parks a head (rule 6); then it is taken out.
 
-    def _parked_above(self, books: Books, team: Team, weight: int, free: Bounds) -> int | None:
-        """Return a more urgent class in which the team's head is parked."""
-        for above in self._lined[team.id]:
-            if above >= weight:
-                return None
-            if self.parked(self.kind(books, team, team.lines[above].head), free):
-                return above
-        return None
+        It comes into play again when the run above it finds itself short of room alone.
+        """
+        team = entry.run.team
+        lined = self._lined[team]
+        for above, kind in lined.items():
+            if above >= entry.run.weight:
+                return False
+            if self.parked(kind, books.free):
+                self._lineup.take(group)
+                for weight in [weight for weight in lined if weight >= entry.run.weight]:
+                    del lined[weight]
+                self._lineup.wait_below(above, kind, team)
+                return True
+        return False
 
     def _holder_fits(self, books: Books, holder: Run) -> bool:
         """Whether the holder starts: it has room, and what is guaranteed to others stays (its share is waived)."""
@@ -148,11 +148,21 @@ class FairShare:
         unfit: list[tuple[Entry, Group]],
         now: int,
     ) -> bool:
-        """Give the reservation to the first head that lacks room, unless one as urgent has it already."""
-        if books.reservation is not None and books.reservation.weight <= weight:
+        """Give the reservation to the first head that lacks room, unless one as urgent has it already.
+
+        Returns whether anything changed, so that the class is to be looked at again.
+        """
+        if not self._reservation_open(books, weight):
             return False
-        ahead = (entry.run for entry, _ in unfit if ready is None or entry < ready[0])
-        return any(self.booking.take(books, run, now) for run in ahead)
+        for entry, group in unfit:
+            if ready is not None and ready[0] < entry:
+                return False
+            if self._parked_above(books, entry, group) or self.booking.take(books, entry.run, now):
+                return True
+        return False
+
+    def _reservation_open(self, books: Books, weight: int) -> bool:
+        return books.reservation is None or books.reservation.weight > weight
 
     # -- the rules, for a kind -------------------------------------------------------------------
 
@@ -205,38 +215,39 @@ class FairShare:
         changed |= self.known.renew(books, changed, now)
         for name in sorted(changed):
             self._line_up(books, books.teams[name])
-        self.booking.renew(books, now)
         books.look_again = self.known.look_again
 
     def _line_up(self, books: Books, team: Team) -> None:
         """Put a team's most urgent head in the line-up, by what the team holds now."""
         self._lineup.renew(team.id)
-        self._lined[team.id] = []
+        self._lined[team.id] = {}
+        self._shares[team.id] = self.standing.dominant_share(team)
         before = self._kept.pop(team.id, NOTHING)
         kept = rules.demand(books, self.standing, team)
         if kept != NOTHING:
             self._kept[team.id] = kept
-        self._kept_total = self._kept_total.minus(before).plus(kept)
+        if kept != before:
+            self._kept_total = self._kept_total.minus(before).plus(kept)
         self._line_up_next(books, team)
 
     def _line_up_to(self, books: Books, team: Team, weight: int) -> None:
         """Put a team's heads in down to a class: it was lined up anew in the middle of that class."""
-        while self._lined[team.id] and self._lined[team.id][-1] < weight and self._line_up_next(books, team):
+        while self._lined[team.id] and max(self._lined[team.id]) < weight and self._line_up_next(books, team):
             pass
 
     def _line_up_next(self, books: Books, team: Team) -> bool:
         """Put in the next less urgent head of a team that no limit stops; False when there is none."""
         lined = self._lined[team.id]
-        classes = [weight for weight in team.classes if not lined or weight > lined[-1]]
+        last = max(lined) if lined else -1
+        classes = [weight for weight in team.classes if weight > last]
         for weight in classes:
             run = team.lines[weight].head
             stop = rules.limit_stop(team, run)
             if stop is WaitReason.TEAM_LIMIT:
                 return False  # it parks what is below it; a criticalLimit parks critical runs alone
             if stop is None:
-                lined.append(weight)
-                share = self.standing.dominant_share(team)
+                kind = lined[weight] = self.kind(books, team, run)
                 more = weight != classes[-1]
-                self._lineup.add(run, self.kind(books, team, run), share, team.last_served, more=more)
+                self._lineup.add(run, kind, self._shares[team.id], team.last_served, more=more)
                 return True
         return False

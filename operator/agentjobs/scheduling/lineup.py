@@ -68,30 +68,30 @@ class Lineup:
         group = groups.get(kind)
         if group is None:
             group = groups[kind] = Group(kind)
-        stamp = self._stamps.get(run.team, 0)
+        stamp = self._stamps[run.team]
         heapq.heappush(group.entries, Entry(share, last_served, run.age, stamp, run))
         if more:
             group.below.add(run.team)
 
-    def groups(self, weight: int) -> list[Group]:
-        """Return the groups of a class that have a head; empty ones are dropped."""
+    def heads(self, weight: int) -> list[tuple[Group, Entry]]:
+        """Return each group of a class with its first head; empty groups are dropped."""
         groups = self.classes.get(weight, {})
-        empty = [kind for kind, group in groups.items() if self.head(group) is None]
+        found: list[tuple[Group, Entry]] = []
+        empty: list[Kind] = []
+        stamps = self._stamps
+        for kind, group in groups.items():
+            entries = group.entries
+            while entries and entries[0].stamp != stamps[entries[0].run.team]:
+                heapq.heappop(entries)
+            if entries:
+                found.append((group, entries[0]))
+            else:
+                empty.append(kind)
         for kind in empty:
             del groups[kind]
         if not groups:
             self.classes.pop(weight, None)
-        return list(groups.values())
-
-    def head(self, group: Group) -> Entry | None:
-        """Return the first head of a group."""
-        entries = group.entries
-        while entries:
-            entry = entries[0]
-            if entry.stamp == self._stamps.get(entry.run.team, 0):
-                return entry
-            heapq.heappop(entries)
-        return None
+        return found
 
     def take(self, group: Group) -> Entry:
         """Remove and return the first head of a group that has one."""
@@ -103,9 +103,9 @@ class Lineup:
         home.below |= group.below
         heapq.heappush(home.entries, entry)
 
-    def wait_below(self, head: Run, kind: Kind) -> None:
-        """Note that a team has a less urgent head again that is not in the line-up."""
-        self.classes[head.weight][kind].below.add(head.team)
+    def wait_below(self, weight: int, kind: Kind, team: str) -> None:
+        """Note that a team has a less urgent head behind a lined-up one that is not in the line-up."""
+        self.classes[weight][kind].below.add(team)
 
     def next_class(self, after: int) -> int | None:
         """Return the next less urgent class that has heads; None when there is none."""

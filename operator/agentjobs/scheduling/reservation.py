@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from typing import NamedTuple
 
 from agentjobs.scheduling import rules
@@ -9,6 +10,8 @@ from agentjobs.scheduling.books import Books
 from agentjobs.scheduling.model import GRACE_SECONDS, LEAST_START_SECONDS, SECOND, Reservation, Run, Start
 from agentjobs.scheduling.resources import NOTHING, Amounts, Bounds, fits, short
 from agentjobs.scheduling.rules import Standing
+
+_LAST = chr(0x10FFFF)  # after every uid
 
 
 class Outlook(NamedTuple):
@@ -31,23 +34,28 @@ def outlook(books: Books, request: Amounts, now: int) -> Outlook | None:
     A holding that is overdue, or whose end nobody knows, is taken to hold for ever. Cost: the number of
     ends up to S.
     """
-    freed = Amounts()
+    free, ends, holdings = books.free, books.ends, books.holdings
+    lacking = [
+        (index, asked - there)
+        for index, (there, asked) in enumerate(zip(free, request, strict=True))
+        if asked and there is not None and asked > there
+    ]
+    freed = [0, 0, 0, 0]
     by_node: dict[str, Amounts] = {}
-    for position, (until, uid) in enumerate(books.ends):
-        if until <= now:
-            continue
-        holding = books.holdings[uid]
-        freed = freed.plus(holding.request)
-        if holding.node is not None:
-            by_node[holding.node] = by_node.get(holding.node, Amounts()).plus(holding.request)
-        following = books.ends[position + 1][0] if position + 1 < len(books.ends) else None
-        if following == until:
-            continue  # all that end at the same moment count together
-        free = Bounds(*(None if f is None else f + back for f, back in zip(books.free, freed, strict=True)))
-        if fits(free, request):
+    position = bisect_right(ends, (now, _LAST))
+    while position < len(ends):
+        until = ends[position][0]
+        while position < len(ends) and ends[position][0] == until:  # what ends together counts together
+            holding = holdings[ends[position][1]]
+            for index, amount in enumerate(holding.request):
+                freed[index] += amount
+            if books.nodes is not None and holding.node is not None:
+                by_node[holding.node] = by_node.get(holding.node, NOTHING).plus(holding.request)
+            position += 1
+        if all(freed[index] >= lack for index, lack in lacking):
             node = _node(books, request, by_node)
             if node is not None or books.nodes is None:
-                return Outlook(until, node, free.less(request))
+                return Outlook(until, node, free.less(request.minus(Amounts(*freed))))
     return None
 
 
@@ -81,6 +89,8 @@ class Booking:
 
     def __init__(self) -> None:
         self._outlook: Outlook | None = None
+        self._worked_out: tuple[str, int] = ("", 0)  # for which holder and version of the books
+        self._good_until = 0  # when the next end passes, S may be another
 
     def holder(self, books: Books) -> Run | None:
         """Return the holder's run; the reservation ends with its wait, a change of class, or at a limit."""
@@ -92,83 +102,97 @@ class Booking:
             or run.weight != books.reservation.weight
             or rules.limit_stop(books.teams[run.team], run)
         ):
-            self.release(books)
+            books.reservation = None
             return None
         return run
 
     def take(self, books: Books, run: Run, now: int) -> bool:
         """Give the reservation to a run that lacks room; False when nobody can say when it would start."""
         seen = outlook(books, run.request, now)
-        if seen is not None:
-            books.reservation = Reservation(run.uid, run.weight, seen.at, seen.node)
-            self._outlook = seen
-        return seen is not None
-
-    def release(self, books: Books) -> None:
-        """The holder starts, or loses the reservation."""
-        books.reservation = self._outlook = None
-
-    def renew(self, books: Books, now: int) -> None:
-        """Work out S anew from what holds now; where nobody can say, the promise stands in."""
-        run = self.holder(books)
-        if run is None or books.reservation is None:
-            return
-        seen = outlook(books, run.request, now)
         if seen is None:
-            seen = Outlook(books.reservation.before, books.reservation.node, books.free.less(run.request))
-        elif seen.at < books.reservation.before:
-            books.reservation = books.reservation._replace(before=seen.at, node=seen.node)
+            return False
+        books.reservation = Reservation(run.uid, run.weight, seen.at, seen.node)
+        self._keep(books, run, seen, now)
+        return True
+
+    def outlook(self, books: Books, now: int) -> Outlook | None:
+        """Return S as it is now, moving the promise forward with it; None when nobody holds the reservation.
+
+        Where nobody can say when the holder starts any more, the promise stands in for S.
+        """
+        run, held = self.holder(books), books.reservation
+        if run is None or held is None:
+            return None
+        if self._worked_out != (run.uid, books.version) or now >= self._good_until:
+            seen = outlook(books, run.request, now)
+            if seen is not None and seen.at < held.before:
+                books.reservation = held._replace(before=seen.at, node=seen.node)
+            self._keep(books, run, seen or Outlook(held.before, held.node, books.free.less(run.request)), now)
+        return self._outlook
+
+    def _keep(self, books: Books, run: Run, seen: Outlook, now: int) -> None:
+        following = bisect_right(books.ends, (now, _LAST))
+        self._good_until = books.ends[following][0] if following < len(books.ends) else now
+        self._worked_out = (run.uid, books.version)
         self._outlook = seen
 
     def delayed_by(self, books: Books, request: Amounts, timeout_seconds: int, weight: int, now: int) -> bool:
         """Whether a run of this class and shape might delay the holder: it neither surely ends by S nor fits
         what is left at S beside it. A more urgent one may delay it."""
-        if self._outlook is None or books.reservation is None or weight < books.reservation.weight:
+        seen = self._binding(books, weight, now)
+        if seen is None:
             return False
         whole = books.settings.start_timeout_seconds
-        if hole_seconds(self._outlook.at, now, timeout_seconds, whole) is not None:
+        if hole_seconds(seen.at, now, timeout_seconds, whole) is not None:
             return False
-        return not self._beside(books, request)
+        return not _beside(books, request, seen)
+
+    def _binding(self, books: Books, weight: int, now: int) -> Outlook | None:
+        """Return the outlook that a run of a class must respect; None when it is more urgent than the holder."""
+        if books.reservation is None or weight < books.reservation.weight:
+            return None
+        return self.outlook(books, now)
 
     def start(self, books: Books, standing: Standing, run: Run, now: int, *, alone: bool) -> Start | None:
-        """Return how a run starts that its group lets start; None where it would delay a holder of its own team."""
+        """Return how a run starts that its group lets start; None where it would delay a holder of its team."""
         whole = books.settings.start_timeout_seconds
-        if self._outlook is None or books.reservation is None or run.weight < books.reservation.weight:
+        seen = self._binding(books, run.weight, now)
+        if seen is None:
             return Start(run, whole)
-        if self._beside(books, run.request) and self._within_at(books, standing, run, alone=alone):
-            return Start(run, whole, avoid_node=self._outlook.node)
-        hole = hole_seconds(self._outlook.at, now, run.timeout_seconds, whole)
+        if _beside(books, run.request, seen) and _within_at(books, standing, run, seen, alone=alone):
+            return Start(run, whole, avoid_node=seen.node)
+        hole = hole_seconds(seen.at, now, run.timeout_seconds, whole)
         return None if hole is None else Start(run, hole, backfill=True)
 
-    def _beside(self, books: Books, request: Amounts) -> bool:
-        """Whether a request fits what is left at S, on a node that is not the holder's."""
-        assert self._outlook is not None
-        return fits(self._outlook.left, request) and (
-            books.nodes is None or any(node != self._outlook.node for node in books.nodes.fitting(request))
-        )
-
-    def _within_at(self, books: Books, standing: Standing, run: Run, *, alone: bool) -> bool:
-        """Whether a run of the holder's own team leaves the holder within limit and share at S."""
-        assert books.reservation is not None
-        assert self._outlook is not None
-        holder = books.waiting[books.reservation.uid]
-        if holder.team != run.team:
-            return True
-        team, still = books.teams[run.team], NOTHING
-        for holding in books.holdings.values():
-            if holding.team == run.team and (holding.until is None or holding.until > self._outlook.at):
-                still = still.plus(holding.request)
-        both = run.request.plus(holder.request)
-        if short(team.settings.limit.less(still), both):
-            return False
-        if alone or not short(standing.top(team).less(still), both):
-            return True
-        left = self._outlook.left.less(run.request)
-        return not short(left, standing.headroom)
-
-    def longest(self, now: int) -> int | None:
+    def longest(self, books: Books, now: int) -> int | None:
         """Return the longest timeout, in seconds, with which a run would start now in the hole before S."""
-        if self._outlook is None:
+        seen = self.outlook(books, now)
+        if seen is None:
             return None
-        seconds = (self._outlook.at - now) // SECOND - GRACE_SECONDS - LEAST_START_SECONDS
+        seconds = (seen.at - now) // SECOND - GRACE_SECONDS - LEAST_START_SECONDS
         return seconds if seconds > 0 else None
+
+
+def _beside(books: Books, request: Amounts, seen: Outlook) -> bool:
+    """Whether a request fits what is left at S, on a node that is not the holder's."""
+    return fits(seen.left, request) and (
+        books.nodes is None or any(node != seen.node for node in books.nodes.fitting(request))
+    )
+
+
+def _within_at(books: Books, standing: Standing, run: Run, seen: Outlook, *, alone: bool) -> bool:
+    """Whether a run of the holder's own team leaves the holder within limit and share at S."""
+    assert books.reservation is not None
+    holder = books.waiting[books.reservation.uid]
+    if holder.team != run.team:
+        return True
+    team, still = books.teams[run.team], NOTHING
+    for holding in books.holdings.values():
+        if holding.team == run.team and (holding.until is None or holding.until > seen.at):
+            still = still.plus(holding.request)
+    both = run.request.plus(holder.request)
+    if short(team.settings.limit.less(still), both):
+        return False
+    if alone or not short(standing.top(team).less(still), both):
+        return True
+    return not short(seen.left.less(run.request), standing.headroom)

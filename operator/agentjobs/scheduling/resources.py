@@ -42,7 +42,13 @@ class Bounds(NamedTuple):
 
     def less(self, held: Amounts) -> Bounds:
         """Return what is left when `held` is taken; negative where it is more than there was."""
-        return Bounds(*(None if top is None else top - used for top, used in zip(self, held, strict=True)))
+        slots, cpu, memory, gpu = self
+        return Bounds(
+            None if slots is None else slots - held.slots,
+            None if cpu is None else cpu - held.cpu_millicores,
+            None if memory is None else memory - held.memory_mb,
+            None if gpu is None else gpu - held.gpu_count,
+        )
 
 
 NO_BOUNDS = Bounds()

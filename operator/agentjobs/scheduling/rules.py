@@ -28,6 +28,7 @@ class Standing:
         share: what any team may always hold; None without a finite capacity.
         headroom: what a team that goes beyond its share must leave free; 0 without a finite capacity.
         guaranteed: by team, scaled down where all guarantees together are more than there is.
+        finite: indexes of the resources with a capacity that is not zero.
     """
 
     def __init__(self, settings: PoolSettings, capacity: Bounds) -> None:
@@ -39,9 +40,9 @@ class Standing:
             headroom[0] = max(1, headroom[0])
         self.headroom = Amounts(*headroom)
         self.guaranteed = _scaled(settings, capacity)
-        self._finite = [index for index, c in enumerate(capacity) if c]
-        self._common = lcm(*(capacity[index] or 1 for index in self._finite))
-        self._factors = [self._common // (capacity[index] or 1) for index in self._finite]
+        self.finite = [index for index, c in enumerate(capacity) if c]
+        self._common = lcm(*(capacity[index] or 1 for index in self.finite))
+        self._factors = [self._common // (capacity[index] or 1) for index in self.finite]
 
     def dominant_share(self, team: Team) -> int:
         """Return the team's dominant share divided by its weight, as an integer that orders exactly (rule 2).
@@ -52,8 +53,8 @@ class Standing:
         share is the number of runs.
         """
         held = team.held
-        if self._finite:
-            pairs = zip(self._finite, self._factors, strict=True)
+        if self.finite:
+            pairs = zip(self.finite, self._factors, strict=True)
             numerator = max(held[index] * factor for index, factor in pairs)
         else:
             numerator = team.live
@@ -124,9 +125,10 @@ def beyond_share(standing: Standing, team: Team, request: Amounts) -> int:
     The first use of a resource is always within it. A run with an empty mask is not stopped by rule 4,
     any other only while less than the headroom would stay free of one of these resources.
     """
-    mask = 0
-    for index, (asked, held, top) in enumerate(zip(request, team.held, standing.top(team), strict=True)):
-        if asked and held > 0 and top is not None and held + asked > top:
+    mask, held, tops = 0, team.held, standing.top(team)
+    for index in standing.finite:
+        asked, used, top = request[index], held[index], tops[index]
+        if asked and used > 0 and top is not None and used + asked > top:
             mask |= 1 << index
     return mask
 
@@ -144,7 +146,9 @@ def headroom_left(standing: Standing, free: Bounds, request: Amounts, mask: int)
 
 def within_guarantee(owed: Amounts | None, held: Amounts, request: Amounts, capacity: Bounds) -> bool:
     """Whether a run stays within its own team's guarantee in every resource it uses."""
-    return owed is not None and all(
+    if owed is None:
+        return False
+    return all(
         not asked or c is None or h + asked <= o
         for asked, h, o, c in zip(request, held, owed, capacity, strict=True)
     )
