@@ -28,7 +28,9 @@ SIMULATOR = "kwok-controller"
 # In the order in which they are started; the API server is stopped before etcd, since
 # without etcd it lingers for over a minute and holds its port.
 COMPONENTS = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", SIMULATOR)
-# The clients' own brakes would be measured instead of the API server; its own stay on.
+# The clients' own brakes are off: they would be measured instead of the API server. kwokctl's own
+# switch for that, --disable-qps-limits, also turns off the API server's priority and fairness, and
+# with it the 429s that every client meets in a real cluster; so the flags are given one by one.
 UNLIMITED = {"kube-api-qps": "5000", "kube-api-burst": "10000"}
 
 
@@ -175,6 +177,8 @@ def _configuration(cluster: Cluster, plan: Plan) -> dict[str, Any]:
             **UNLIMITED, **alone, **controllers, "use-service-account-credentials": "true",
         },
         "kube-scheduler": {**UNLIMITED, **alone},
+        # Else a line for each of the four writes of every pod.
+        SIMULATOR: {"v": "WARN"},
     }  # fmt: skip
     binaries = {
         "etcdBinary": "etcd",

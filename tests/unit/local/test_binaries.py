@@ -88,13 +88,13 @@ def test_download_of_kubernetes_is_verified(machine: Path, monkeypatch: pytest.M
     url = download.kubernetes_url(kubectl)
     site = {url: b"program", f"{url}.sha256": hashlib.sha256(b"program").hexdigest().encode()}
     monkeypatch.setattr(download, "_get", site.__getitem__)
-    assert download.fetch([kubectl], machine)
+    assert download.fetch([kubectl], machine, SILENT)
     assert (machine / "kubectl").read_bytes() == b"program"
     assert (machine / "kubectl").stat().st_mode & 0o777 == 0o755
 
     (machine / "kubectl").unlink()
     site[url] = b"something else"
-    assert not download.fetch([kubectl], machine)
+    assert not download.fetch([kubectl], machine, SILENT)
     assert not (machine / "kubectl").exists()
 
 
@@ -111,7 +111,7 @@ def test_download_of_a_release_archive(machine: Path, monkeypatch: pytest.Monkey
         return archive if url == "https://there" else json.dumps(release).encode()
 
     monkeypatch.setattr(download, "_get", get)
-    assert download.fetch(programs, machine)
+    assert download.fetch(programs, machine, SILENT)
     assert (machine / "ctr").read_bytes() == b"ctr"
     assert len(asked) == 2, "the archive is fetched once"
 
