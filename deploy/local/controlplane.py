@@ -19,6 +19,7 @@ import yaml
 
 from deploy.local import processes
 from deploy.local.cluster import Cluster
+from deploy.local.disk import require_space
 from deploy.local.errors import LocalError
 from deploy.local.ports import LOOPBACK, free_ports
 from deploy.local.versions import KUBERNETES
@@ -100,12 +101,14 @@ def stop(cluster: Cluster) -> None:
 
 def commands(cluster: Cluster) -> dict[str, dict[str, Any]]:
     """For each component of this instance its `binary` and `args`, in the order of starting."""
-    text = (cluster.control_plane / "kwok.yaml").read_text()
-    for document in yaml.safe_load_all(text):
-        if document["kind"] == "KwokctlConfiguration":
-            found = {entry["name"]: entry for entry in document["components"]}
-            return {name: found[name] for name in COMPONENTS if name in found}
-    raise LocalError(f"{cluster.control_plane}/kwok.yaml names no components; start anew: make down up")
+    file = cluster.control_plane / "kwok.yaml"
+    try:
+        documents = list(yaml.safe_load_all(file.read_text()))
+    except FileNotFoundError as error:
+        raise LocalError(f"{file} is gone; start anew with: make down up") from error
+    configuration = next(entry for entry in documents if entry["kind"] == "KwokctlConfiguration")
+    found = {entry["name"]: entry for entry in configuration["components"]}
+    return {name: found[name] for name in COMPONENTS if name in found}
 
 
 def healthy(cluster: Cluster, path: str = "/readyz") -> bool:
@@ -146,6 +149,7 @@ def tail(log: Path, lines: int = 15) -> str:
 
 
 def _prepare(cluster: Cluster, plan: Plan) -> None:
+    require_space(cluster.state, 1, "the cluster's data", "free some, then repeat it")
     for folder in (cluster.logs, cluster.pids, cluster.control_plane):
         folder.mkdir(parents=True, exist_ok=True)
     # kwokctl logs below its own folder; this way everything lies in one.
