@@ -51,26 +51,12 @@ def start(cluster: Cluster, plan: Plan) -> None:
         LocalError: a component did not start; the message carries its last log lines.
     """
     _prepare(cluster, plan)
-    command = [
-        str(cluster.bin / "kwokctl"),
-        "create",
-        "cluster",
-        "--name",
-        "agentjobs",
-        "--runtime",
-        "binary",
-    ]
+    command = [str(cluster.bin / "kwokctl"), "create", "cluster", "--name", "agentjobs"]
+    # Its kubeconfig is ours alone: it must not add a context to the user's.
     command += ["--config", str(cluster.kwok / "config.yaml"), "--timeout", "60s", "--kubeconfig", ""]
-    log = cluster.logs / "kwokctl.log"
+    log, env = cluster.logs / "kwokctl.log", _kwok_environment(cluster)
     with log.open("ab") as output:
-        result = subprocess.run(
-            command,
-            stdout=output,
-            stderr=output,
-            env=_kwok_environment(cluster),
-            check=False,
-            cwd=cluster.kwok,
-        )
+        result = subprocess.run(command, stdout=output, stderr=output, env=env, check=False, cwd=cluster.kwok)
     if result.returncode:
         raise LocalError(f"the control plane did not start; the end of {log}:\n{tail(log)}")
     for name in commands(cluster):
