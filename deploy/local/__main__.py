@@ -36,7 +36,7 @@ def up(console: Console) -> int:
     options = Options.read()
     record = Record.load(DEFAULT_STATE)
     present = record if record and record.complete else None
-    cluster = choose_cluster(options.cluster, present.kind if present else None)
+    cluster = choose_cluster(options.cluster, options.node, present.kind if present else None)
     console.say("local cluster")
     console.fact("cluster", f"{cluster.value} ({cluster.reason})")
     if cluster.value == LocalCluster.KIND:

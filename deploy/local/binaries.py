@@ -62,7 +62,7 @@ def link(found: dict[str, Path], folder: Path) -> None:
 
 def _obtain(group: str, cache: Path, missing: Sequence[Program], console: Console) -> None:
     shutil.rmtree(cache / ".building", ignore_errors=True)
-    if not download.fetch(missing, cache):
+    if not download.fetch(missing, cache, console):
         build.build(group, cache, console)
 
 

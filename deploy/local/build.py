@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from deploy.local.console import Console
+from deploy.local.disk import require_space
 from deploy.local.errors import LocalError
 from deploy.local.versions import CONTAINERD, GROUPS, KUBERNETES, KWOK, of_group
 
 SOURCE = Path(__file__).parent / "kubernetes"
 MULTICALL = "kubernetes"
-GIGABYTE = 1024**3
+MAKE_ROOM = "free some, or point GOCACHE and XDG_CACHE_HOME to a larger disk"
 
 
 @dataclass(frozen=True)
@@ -139,27 +140,16 @@ def require_go() -> None:
 def _require_space(group: str, cache: Path, recipe: Recipe) -> None:
     answer = subprocess.run(["go", "env", "GOCACHE"], capture_output=True, text=True, check=True)
     for folder in (Path(answer.stdout.strip()), cache):
-        while not folder.exists():
-            folder = folder.parent  # noqa: PLW2901  (the nearest one that exists lies on the same disk)
-        free = shutil.disk_usage(folder).free / GIGABYTE
-        if free < recipe.disk:
-            raise LocalError(disk_full(group, f"{folder} has {free:.1f} GB free"))
-
-
-def disk_full(group: str, what: str) -> str:
-    """The message for a disk that is too small."""
-    need = recipes()[group].disk
-    return (
-        f"disk full: building {group} takes about {need:g} GB, and {what}; "
-        "free some, or point GOCACHE and XDG_CACHE_HOME to a larger disk"
-    )
+        require_space(folder, recipe.disk, f"building {group}", MAKE_ROOM)
 
 
 def explain(group: str, output: str, log: Path) -> str:
     """What a failed build means for the user."""
     end = "\n".join(f"    {line}" for line in output.strip().splitlines()[-8:])
     if "no space left on device" in output:
-        return disk_full(group, "the disk is full")
+        return (
+            f"disk full while building {group}, which takes about {recipes()[group].disk:g} GB; {MAKE_ROOM}"
+        )
     unreachable = (
         "dial tcp",
         "no such host",

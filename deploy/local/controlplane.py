@@ -19,6 +19,7 @@ import yaml
 
 from deploy.local import processes
 from deploy.local.cluster import Cluster
+from deploy.local.disk import require_space
 from deploy.local.errors import LocalError
 from deploy.local.ports import LOOPBACK, free_ports
 from deploy.local.versions import KUBERNETES
@@ -28,7 +29,9 @@ SIMULATOR = "kwok-controller"
 # In the order in which they are started; the API server is stopped before etcd, since
 # without etcd it lingers for over a minute and holds its port.
 COMPONENTS = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", SIMULATOR)
-# The clients' own brakes would be measured instead of the API server; its own stay on.
+# The clients' own brakes are off: they would be measured instead of the API server. kwokctl's own
+# switch for that, --disable-qps-limits, also turns off the API server's priority and fairness, and
+# with it the 429s that every client meets in a real cluster; so the flags are given one by one.
 UNLIMITED = {"kube-api-qps": "5000", "kube-api-burst": "10000"}
 
 
@@ -48,26 +51,12 @@ def start(cluster: Cluster, plan: Plan) -> None:
         LocalError: a component did not start; the message carries its last log lines.
     """
     _prepare(cluster, plan)
-    command = [
-        str(cluster.bin / "kwokctl"),
-        "create",
-        "cluster",
-        "--name",
-        "agentjobs",
-        "--runtime",
-        "binary",
-    ]
+    command = [str(cluster.bin / "kwokctl"), "create", "cluster", "--name", "agentjobs"]
+    # Its kubeconfig is ours alone: it must not add a context to the user's.
     command += ["--config", str(cluster.kwok / "config.yaml"), "--timeout", "60s", "--kubeconfig", ""]
-    log = cluster.logs / "kwokctl.log"
+    log, env = cluster.logs / "kwokctl.log", _kwok_environment(cluster)
     with log.open("ab") as output:
-        result = subprocess.run(
-            command,
-            stdout=output,
-            stderr=output,
-            env=_kwok_environment(cluster),
-            check=False,
-            cwd=cluster.kwok,
-        )
+        result = subprocess.run(command, stdout=output, stderr=output, env=env, check=False, cwd=cluster.kwok)
     if result.returncode:
         raise LocalError(f"the control plane did not start; the end of {log}:\n{tail(log)}")
     for name in commands(cluster):
@@ -98,12 +87,14 @@ def stop(cluster: Cluster) -> None:
 
 def commands(cluster: Cluster) -> dict[str, dict[str, Any]]:
     """For each component of this instance its `binary` and `args`, in the order of starting."""
-    text = (cluster.control_plane / "kwok.yaml").read_text()
-    for document in yaml.safe_load_all(text):
-        if document["kind"] == "KwokctlConfiguration":
-            found = {entry["name"]: entry for entry in document["components"]}
-            return {name: found[name] for name in COMPONENTS if name in found}
-    raise LocalError(f"{cluster.control_plane}/kwok.yaml names no components; start anew: make down up")
+    file = cluster.control_plane / "kwok.yaml"
+    try:
+        documents = list(yaml.safe_load_all(file.read_text()))
+    except FileNotFoundError as error:
+        raise LocalError(f"{file} is gone; start anew with: make down up") from error
+    configuration = next(entry for entry in documents if entry["kind"] == "KwokctlConfiguration")
+    found = {entry["name"]: entry for entry in configuration["components"]}
+    return {name: found[name] for name in COMPONENTS if name in found}
 
 
 def healthy(cluster: Cluster, path: str = "/readyz") -> bool:
@@ -144,6 +135,7 @@ def tail(log: Path, lines: int = 15) -> str:
 
 
 def _prepare(cluster: Cluster, plan: Plan) -> None:
+    require_space(cluster.state, 1, "the cluster's data", "free some, then repeat it")
     for folder in (cluster.logs, cluster.pids, cluster.control_plane):
         folder.mkdir(parents=True, exist_ok=True)
     # kwokctl logs below its own folder; this way everything lies in one.
@@ -175,6 +167,8 @@ def _configuration(cluster: Cluster, plan: Plan) -> dict[str, Any]:
             **UNLIMITED, **alone, **controllers, "use-service-account-credentials": "true",
         },
         "kube-scheduler": {**UNLIMITED, **alone},
+        # Else a line for each of the four writes of every pod.
+        SIMULATOR: {"v": "WARN"},
     }  # fmt: skip
     binaries = {
         "etcdBinary": "etcd",

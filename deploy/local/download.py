@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from deploy.local.console import Console
 from deploy.local.versions import Program
 
 CONNECT_SECONDS = 5
@@ -24,11 +25,12 @@ RELEASES = {
 }
 
 
-def fetch(programs: Sequence[Program], cache: Path) -> bool:
+def fetch(programs: Sequence[Program], cache: Path, console: Console) -> bool:
     """Download programs into the cache; False when that is not possible here."""
     archives: dict[str, bytes] = {}
     try:
         for program in programs:
+            console.progress(program.group, f"downloading {program.name} {program.version}")
             _install(_program(program, archives), cache / program.name)
     except (OSError, LookupError, ValueError, tarfile.TarError):
         return False

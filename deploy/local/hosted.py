@@ -70,11 +70,14 @@ class KindCluster(HostedCluster):
         self._link_kubectl()
         with self.console.phase("kind cluster") as phase:
             exists = NAME in run(["kind", "get", "clusters"]).split()
-            if exists and not self.record.complete:
+            if exists and not self.record.created:
                 raise LocalError(
                     f"there is a kind cluster `{NAME}` that was not made here; remove it with: "
                     f"kind delete cluster --name {NAME}"
                 )
+            # Noted before it is made, so that `down` removes it whatever happens now.
+            self.record = replace(self.record, created=(f"kind/{NAME}",))
+            self.record.save(self.state)
             run(export_command(self.kubeconfig) if exists else create_command(self.kubeconfig))
             phase.result = f"`{NAME}` in Docker"
         with self.console.phase("images") as phase:
@@ -90,7 +93,7 @@ class KindCluster(HostedCluster):
 
     def _stop_cluster(self) -> None:
         self.operator.stop()
-        if shutil.which("kind"):
+        if self.record.created:
             run(["kind", "delete", "cluster", "--name", NAME, "--kubeconfig", str(self.kubeconfig)])
 
 

@@ -210,7 +210,8 @@ class Instance(ABC):
         existed = record is not None or any(processes.leftovers(self.state))
         if record:
             # From here on nothing of it is to be trusted, also when this is interrupted.
-            replace(record, complete=False).save(self.state)
+            self.record = replace(record, complete=False)
+            self.record.save(self.state)
         if existed:
             with self.console.phase("stop") as phase:
                 self._stop_cluster()

@@ -38,6 +38,8 @@ class Kubectl:
             )
         except subprocess.TimeoutExpired as error:
             raise LocalError(f"kubectl {' '.join(arguments)}: no answer within {timeout:.0f} s") from error
+        except OSError as error:
+            raise LocalError(f"kubectl cannot be run: {error}") from error
         if result.returncode:
             raise LocalError(f"kubectl {' '.join(arguments)}: {result.stderr.strip()}")
         return result.stdout

@@ -19,6 +19,9 @@ from deploy.local.processes import Process
 from deploy.local.record import Record
 from deploy.local.versions import GROUPS
 
+# By kind of node, what runs it.
+NODE_PROGRAMS = {"simulated": [controlplane.SIMULATOR], "real": [node.CONTAINERD, node.KUBELET]}
+
 
 class LocalCluster(Instance):
     """An instance in `state`; several run side by side, each in its own folder and on its own ports."""
@@ -70,7 +73,7 @@ class LocalCluster(Instance):
     def components(self) -> tuple[str, ...]:
         """The names that `pid`, `kill`, `restart`, `pause` and `resume` take."""
         names = [name for name in controlplane.COMPONENTS if name != controlplane.SIMULATOR]
-        names += [controlplane.SIMULATOR] if self.record.node == "simulated" else []
+        names += NODE_PROGRAMS[self.record.node]
         return (*names, *(["operator"] if self.record.operator else []))
 
     def process(self, component: str) -> Process | None:
@@ -97,6 +100,8 @@ class LocalCluster(Instance):
             self.kill(component)
         if component == "operator":
             self.operator.start()
+        elif component in NODE_PROGRAMS["real"]:
+            node.start(self.cluster)
         else:
             controlplane.restart(self.cluster, component)
 
@@ -112,8 +117,6 @@ class LocalCluster(Instance):
     def well(self) -> bool:
         """Whether everything of it runs and answers."""
         if not all(self.process(name) for name in self.components):
-            return False
-        if self.record.node == "real" and not node.running(self.cluster):
             return False
         return controlplane.healthy(self.cluster) and (not self.record.operator or self.operator.ready())
 

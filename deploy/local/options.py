@@ -70,18 +70,25 @@ class Choice:
     reason: str
 
 
-def choose_cluster(wanted: str, present: str | None = None) -> Choice:
+def choose_cluster(wanted: str, node: str = "auto", present: str | None = None) -> Choice:
     """kind where Docker answers, else local; `current` only when it was asked for.
 
     Args:
         wanted: One of CLUSTERS.
+        node: One of NODES; only the local cluster lets choose.
         present: What is up; `auto` keeps it.
 
     Raises:
-        LocalError: kind was asked for and cannot run here.
+        LocalError: kind was asked for and cannot run here, or a node that the cluster does not have.
     """
+    if wanted in ("kind", "current") and node != "auto":
+        raise LocalError(
+            f"NODE={node}: CLUSTER={wanted} has its own nodes; leave NODE out, or take CLUSTER=local"
+        )
     if wanted == "auto" and present:
         return Choice(present, "it is up")
+    if wanted == "auto" and node != "auto":
+        return Choice("local", f"NODE={node}")
     if wanted in ("local", "current"):
         return Choice(wanted, f"CLUSTER={wanted}")
     obstacle = _kind_obstacle()

@@ -156,7 +156,8 @@ def stop_leftovers(state: Path) -> None:
     order = {"kwokctl": 0, "python": 1, "etcd": 3}
     while found := sorted(leftovers(state), key=lambda process: order.get(process.name, 2)):
         for process in found:
-            stop(process)
+            # An API server that never became ready takes its time, and has nothing to save.
+            stop(process, seconds=2)
 
 
 def write_atomically(path: Path, text: str, *, mode: int = 0o644) -> None:

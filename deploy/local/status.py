@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from rich.console import Console as Terminal
 from rich.table import Table
 
-from deploy.local import controlplane, node, processes
+from deploy.local import controlplane
 from deploy.local.errors import LocalError
 from deploy.local.hosted import HostedCluster
 from deploy.local.instance import Instance
@@ -32,8 +32,7 @@ def rows(instance: Instance) -> list[Row]:
     """The state of every component."""
     found = []
     if isinstance(instance, LocalCluster):
-        found += [_control_plane_row(instance, name) for name in instance.components if name != "operator"]
-        found += _node_processes(instance)
+        found += [_process_row(instance, name) for name in instance.components if name != "operator"]
     elif isinstance(instance, HostedCluster):
         where = instance.record.context or instance.KIND
         found.append(Row("cluster", None, "ok" if instance.answers else "does not answer", where))
@@ -54,7 +53,7 @@ def show(table: list[Row]) -> None:
     Terminal(highlight=False, soft_wrap=True).print(grid)
 
 
-def _control_plane_row(instance: LocalCluster, name: str) -> Row:
+def _process_row(instance: LocalCluster, name: str) -> Row:
     process = instance.process(name)
     health = "ok" if process else "down"
     where = ""
@@ -63,15 +62,6 @@ def _control_plane_row(instance: LocalCluster, name: str) -> Row:
         if process and not controlplane.healthy(instance.cluster):
             health = "does not answer"
     return Row(name, process.pid if process else None, health, where)
-
-
-def _node_processes(instance: LocalCluster) -> list[Row]:
-    found = []
-    for name in (node.CONTAINERD, node.KUBELET) if instance.record.node == "real" else ():
-        process = processes.load(instance.cluster.pids, name)
-        alive = process is not None and process.alive
-        found.append(Row(name, process.pid if process and alive else None, "ok" if alive else "down"))
-    return found
 
 
 def _nodes_row(instance: Instance) -> Row:

@@ -51,13 +51,13 @@ class Api:
     def request(
         self, method: str, path: str, body: object = None, content: str = "application/json"
     ) -> Object:
-        """Send one request and return the answer's object.
+        """Send one request and return the answer's object. A text as `body` is sent as it is.
 
         Raises:
             NoAnswerError: whether the request was carried out is not known.
             RefusedError: any status of 400 or more.
         """
-        data = None if body is None else json.dumps(body)
+        data = body if body is None or isinstance(body, str) else json.dumps(body)
         try:
             self._connection.request(method, path, data, {"Content-Type": content})
             answer = self._connection.getresponse()
@@ -84,7 +84,7 @@ class Api:
         items: list[Object] = self.request("GET", path)["items"]
         return items
 
-    def create(self, path: str, body: Object) -> Object:
+    def create(self, path: str, body: Object | str) -> Object:
         """Create an object in a collection."""
         return self.request("POST", path, body)
 

@@ -56,7 +56,8 @@ class Run:
 
     @property
     def status(self) -> Object:
-        status: Object = self.get()["status"]
+        """Its status as stored; a phase is always in it, as the schema's default has it."""
+        status: Object = {"phase": "PENDING", **self.get().get("status", {})}
         return status
 
     def job(self) -> Object | None:
@@ -106,6 +107,7 @@ class Lab:
         self.api = Api(cluster)
         self.audit = Audit(cluster.audit_log)
         self._made: list[str] = []
+        self._namespaces: set[str] = set()
 
     def __enter__(self) -> Self:
         return self
@@ -114,6 +116,8 @@ class Lab:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         with self.api, contextlib.suppress(AssertionError):
+            for namespace in self._namespaces:
+                self.api.delete(f"{AGENTS}/namespaces/{namespace}/agentjobs")
             for path in reversed(self._made):
                 self.api.delete(path)
 
@@ -155,7 +159,8 @@ class Lab:
         """Create an AgentJob whose simulated agent lasts, ends and says what is given here."""
         manifest = agentjob(name or unique("run"), pool, duration, message, exit_code, spec)
         collection = f"{AGENTS}/namespaces/{namespace}/agentjobs"
-        created = self.make(collection, manifest)["metadata"]
+        self._namespaces.add(namespace)
+        created = self.api.create(collection, manifest)["metadata"]
         return Run(self.api, namespace, created["name"], created["uid"])
 
     def statuses(self, runs: Iterable[Run]) -> list[Object]:

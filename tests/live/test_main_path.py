@@ -134,10 +134,17 @@ def test_deleted_while_it_runs(lab: Lab) -> None:
 def test_edit_after_the_end_is_seen_and_changes_nothing(lab: Lab) -> None:
     run = lab.submit(lab.pool())
     ended = run.reaches("SUCCEEDED")
-    lab.api.patch(run.path, {"spec": {"ttlSecondsAfterFinished": 60}})
-    status = eventually(lambda: (s := run.status)["observedGeneration"] == 2 and s)
-    assert status
-    assert status | {"observedGeneration": 1} == ended
+    _edit_is_seen(lab, run, ended, 2)
+    # Also when nothing of the run is left.
+    lab.api.delete(run.job_path)
+    eventually(lambda: not run.pods())
+    _edit_is_seen(lab, run, ended, 3)
+
+
+def _edit_is_seen(lab: Lab, run: Run, ended: Object, generation: int) -> None:
+    lab.api.patch(run.path, {"spec": {"ttlSecondsAfterFinished": 60 * generation}})
+    eventually(lambda: run.status["observedGeneration"] == generation)
+    assert run.status | {"observedGeneration": 1} == ended
 
 
 def test_network_policy_stands_before_the_first_job(lab: Lab) -> None:

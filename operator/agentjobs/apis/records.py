@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from agentjobs.apis import times
+from agentjobs.apis import nesting, times
 from agentjobs.apis.names import ANNOTATION_RUN, LABEL_ATTEMPT, LABEL_RUN_UID, SIMULATION_PREFIX
 from agentjobs.apis.runstatus import TERMINAL_PHASES
 
@@ -68,6 +68,10 @@ class Object(Wire):
     status: msgspec.Raw = msgspec.field(default_factory=lambda: msgspec.Raw(b"{}"))
 
 
+_OBJECT = msgspec.json.Decoder(Object)
+_SPEC_FIELDS = 3  # their level in an object
+
+
 class Record:
     """What every kind has. `version` is the resourceVersion as a number: larger is newer."""
 
@@ -88,7 +92,7 @@ class AgentJobRecord(Record):
     __slots__ = ("generation", "pool", "priority", "simulation", "spec", "status", "team")
 
     def __init__(self, raw: bytes | msgspec.Raw) -> None:
-        found = msgspec.json.decode(raw, type=Object)
+        found = nesting.decode(raw, _OBJECT, _SPEC_FIELDS)
         super().__init__(found.metadata)
         self.generation = found.metadata.generation
         head = lenient(found.spec, Head)
@@ -99,6 +103,11 @@ class AgentJobRecord(Record):
         if not self.status.terminal:
             self.spec = bytes(found.spec)
             self.simulation = simulation(found.metadata.annotations)
+
+    @property
+    def told(self) -> bool:
+        """Whether its status was worked out from the present spec."""
+        return self.status.observed_generation == self.generation
 
 
 class JobCondition(Wire):
@@ -119,7 +128,7 @@ class JobRecord(Record):
     __slots__ = ("annotation", "attempt", "finished", "run_uid")
 
     def __init__(self, raw: bytes | msgspec.Raw) -> None:
-        found = msgspec.json.decode(raw, type=Object)
+        found = nesting.decode(raw, _OBJECT, _SPEC_FIELDS)
         super().__init__(found.metadata)
         self.run_uid = found.metadata.labels.get(LABEL_RUN_UID, "")
         self.attempt = found.metadata.labels.get(LABEL_ATTEMPT, "")
@@ -184,7 +193,7 @@ class PodRecord(Record):
     __slots__ = ("attempt", "deadline", "node", "run_uid", "status")
 
     def __init__(self, raw: bytes | msgspec.Raw) -> None:
-        found = msgspec.json.decode(raw, type=Object)
+        found = nesting.decode(raw, _OBJECT, _SPEC_FIELDS)
         super().__init__(found.metadata)
         self.run_uid = found.metadata.labels.get(LABEL_RUN_UID, "")
         self.attempt = found.metadata.labels.get(LABEL_ATTEMPT, "")

@@ -12,12 +12,14 @@ import logging
 import random
 import time
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Generic, TypeVar
 
 import msgspec
 
 from agentjobs import metrics
+from agentjobs.apis import nesting
 from agentjobs.apis.records import Record
 from agentjobs.cluster.session import Session
 from agentjobs.errors import ApiError
@@ -52,6 +54,16 @@ class _Bookmark(msgspec.Struct):
     metadata: _ListMeta
 
 
+class _Name(msgspec.Struct):
+    uid: str
+
+
+class _Named(msgspec.Struct):
+    """What even an object that cannot be read has."""
+
+    metadata: _Name
+
+
 class _Failure(msgspec.Struct):
     code: int = 0
     message: str = ""
@@ -59,8 +71,11 @@ class _Failure(msgspec.Struct):
 
 _LIST = msgspec.json.Decoder(_List)
 _EVENT = msgspec.json.Decoder(_Event)
+_NAMED = msgspec.json.Decoder(_Named)
 _BOOKMARK = msgspec.json.Decoder(_Bookmark)
 _FAILURE = msgspec.json.Decoder(_Failure)
+# The levels of the fields of an object's spec in a watch event and in a list.
+_IN_EVENT, _IN_LIST = 4, 5
 
 
 class _ExpiredError(Exception):
@@ -102,9 +117,11 @@ class Reflector(Generic[R]):
 
     async def run(self) -> None:
         """List and watch until cancelled; every failure leads to a reconnect after a jittered pause."""
-        pause = 0.0
+        pause = asked = 0.0
         while True:
-            await asyncio.sleep(pause * random.uniform(0.5, 1.5))  # noqa: S311
+            # Jitter spreads what many clients do, and never undercuts what the server asked for.
+            jitter = random.uniform(0.5, 1.5)  # noqa: S311
+            await asyncio.sleep(max(pause * jitter, asked * max(1.0, jitter)))
             began, asked = time.monotonic(), 0.0
             try:
                 if not self._version:
@@ -121,7 +138,7 @@ class Reflector(Generic[R]):
             first, longest = _BACKOFF_SECONDS
             # A connection that held for a while was a good one: the next pause is short again.
             held = time.monotonic() - began > longest
-            pause = max(first if held else min(longest, pause * 2 or first), asked)
+            pause = first if held else min(longest, pause * 2 or first)
 
     def upsert(self, record: R) -> bool:
         """Take a record, also one from a write's answer, if it is newer than the known one; say whether."""
@@ -144,15 +161,15 @@ class Reflector(Generic[R]):
     async def _list(self) -> None:
         params, seen, version = {**self._params, "limit": str(LIST_CHUNK)}, set[str](), ""
         while True:
-            try:
-                page = _LIST.decode(await self._session.request("GET", self._path, params=params))
-            except msgspec.DecodeError as error:
-                raise ApiError(0, "BadAnswer", f"list {self._path}: {error}") from error
+            content = await self._session.request("GET", self._path, params=params)
             self.heard = time.monotonic()
-            for raw in page.items or ():
-                if (record := self._read(raw)) is not None:
-                    seen.add(record.uid)
-                    self.upsert(record)
+            with self._understood("list"):
+                page = nesting.decode(content, _LIST, _IN_LIST)
+                for raw in page.items or ():
+                    # Seen is also what cannot be read: it is there.
+                    seen.add(_NAMED.decode(raw).metadata.uid)
+                    if (record := self._read(raw)) is not None:
+                        self.upsert(record)
             # Every page is read at the version of the first one.
             version = version or page.metadata.resource_version
             if not page.metadata.continue_:
@@ -174,11 +191,8 @@ class Reflector(Generic[R]):
         }
         async for line in self._session.watch(self._path, params, silence=SILENCE_SECONDS):
             self.heard = time.monotonic()
-            try:
-                event = _EVENT.decode(line)
-            except msgspec.DecodeError as error:
-                raise ApiError(0, "BadAnswer", f"watch {self._path}: {error}") from error
-            self._take(event)
+            with self._understood("watch"):
+                self._take(nesting.decode(line, _EVENT, _IN_EVENT))
 
     def _take(self, event: _Event) -> None:
         match event.type:
@@ -189,20 +203,23 @@ class Reflector(Generic[R]):
                 if failure.code == 410:
                     raise _ExpiredError
                 raise ApiError(failure.code, "WatchError", failure.message)
-            case "ADDED" | "MODIFIED" | "DELETED":
-                record = self._read(event.object)
-                if record is None:
-                    return
+            case "ADDED" | "MODIFIED" if (record := self._read(event.object)) is not None:
                 self._version = str(max(record.version, int(self._version)))
-                if event.type == "DELETED":
-                    self.remove(record.uid)
-                else:
-                    self.upsert(record)
+                self.upsert(record)
+            case "DELETED":
+                self.remove(_NAMED.decode(event.object).metadata.uid)
+
+    @contextmanager
+    def _understood(self, what: str) -> Iterator[None]:
+        try:
+            yield
+        except (msgspec.DecodeError, RecursionError) as error:
+            raise ApiError(0, "BadAnswer", f"{what} {self._path}: {error}") from error
 
     def _read(self, raw: msgspec.Raw) -> R | None:
         try:
             return self._decode(raw)
-        except (msgspec.DecodeError, ValueError, TypeError):
+        except (ValueError, TypeError, RecursionError):
             # One object that cannot be read must not blind us to all the others.
             _log.exception("%s: an object cannot be read; it is left alone", self._kind)
             metrics.UNREADABLE.labels(self._kind).inc()

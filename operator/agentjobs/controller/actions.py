@@ -13,8 +13,7 @@ import msgspec
 
 from agentjobs import metrics
 from agentjobs.apis import names, times
-from agentjobs.apis.agentjob import AgentJobSpec
-from agentjobs.apis.records import AgentJobRecord, JobRecord, PodRecord, as_dict
+from agentjobs.apis.records import AgentJobRecord, JobRecord, PodRecord
 from agentjobs.apis.runstatus import Phase
 from agentjobs.cluster import paths
 from agentjobs.cluster.network import NetworkPolicies
@@ -23,6 +22,7 @@ from agentjobs.cluster.session import MERGE_PATCH, Session
 from agentjobs.controller.run import Run
 from agentjobs.controller.state import State
 from agentjobs.errors import ApiError, InvalidRunError
+from agentjobs.runs import spec as specs
 from agentjobs.runs.job import job_manifest
 from agentjobs.runs.network import network_policy
 from agentjobs.runs.status import Facts, status_of
@@ -76,7 +76,7 @@ class Actions:
         if self._to_stop(run, now):
             return Need.STOP
         if run.over:
-            return Need.STATUS if run.record.status.observed_generation != run.record.generation else None
+            return None if run.told else Need.STATUS
         if run.decision is not None and not run.posted and run.failure is None:
             return None if run.record.deleting else Need.POST
         facts = run.facts(self._state.why(run), now)
@@ -132,7 +132,7 @@ class Actions:
                 namespace=record.namespace,
                 uid=record.uid,
                 created=record.created,
-                spec=AgentJobSpec.model_validate(as_dict(record.spec)),
+                spec=specs.read(record.spec),
                 pool=pool,
                 decision=decision,
                 allowed_secrets=self._state.catalogue.allowed_secrets(record.team),

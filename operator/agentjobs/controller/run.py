@@ -96,7 +96,12 @@ class Run:
     @property
     def empty(self) -> bool:
         """Whether nothing is left that the operator must think about."""
-        return self.over and self.job is None and not self.pods
+        return self.over and self.told and self.job is None and not self.pods
+
+    @property
+    def told(self) -> bool:
+        """Whether the stored status was worked out from the present spec."""
+        return self.record is None or self.record.told
 
     @property
     def job_name(self) -> str:

@@ -9,14 +9,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-from pydantic import ValidationError
-
 from agentjobs.apis import times
-from agentjobs.apis.agentjob import AgentJobSpec
-from agentjobs.apis.records import AgentJobRecord, JobRecord, PodRecord, as_dict
+from agentjobs.apis.records import AgentJobRecord, JobRecord, PodRecord
 from agentjobs.controller.catalogue import Catalogue
 from agentjobs.controller.run import Run
+from agentjobs.errors import InvalidRunError
 from agentjobs.runs import decision as decisions
+from agentjobs.runs import spec as specs
 from agentjobs.runs.decision import Decision
 from agentjobs.scheduling import model
 from agentjobs.scheduling.model import ClassThenAge, Wait
@@ -57,11 +56,13 @@ class State:
         assert record is not None
         run = self.runs.get(record.uid)
         if run is None:
-            if new is None or new.status.terminal:
+            if new is None or (new.status.terminal and new.told):
                 return  # it is over and nothing of it is left: no reason to remember it here
             run = self._run(record.uid)
         if new is not None and run.record is None:
             run.created = self._first_seen(new, run.decision)
+        if new is not None and run.record is not None and new.spec != run.record.spec:
+            run.request = None  # to be worked out again
         run.record = new
         self._adopt_stored(run)
         self.touch(run.uid)
@@ -147,8 +148,7 @@ class State:
         run = self.runs[waiting.uid]
         record = run.record
         assert record is not None
-        spec = AgentJobSpec.model_validate(as_dict(record.spec))
-        resources = spec.resources
+        resources = specs.read(record.spec).resources  # it was read before: nothing waits that cannot be
         run.decision = Decision(
             attempt=1,
             created=run.created,
@@ -206,11 +206,9 @@ class State:
         assert record is not None
         if run.request is None:
             try:
-                resources = AgentJobSpec.model_validate(as_dict(record.spec)).resources
-            except ValidationError as error:
-                first = error.errors(include_url=False, include_input=False)[0]
-                field = ".".join(("spec", *map(str, first["loc"])))
-                run.failure = ("InvalidSpec", f"{field}: {first['msg']}; create a new AgentJob")
+                resources = specs.read(record.spec).resources
+            except InvalidRunError as error:
+                run.failure = (error.reason, str(error))
                 return None
             run.request = Amounts(1, resources.cpu_millicores, resources.memory_mb, resources.gpu_count)
         pool = self.catalogue.pools.get(record.pool)

@@ -95,8 +95,10 @@ def test_a_version_that_is_no_number_is_older_than_any(version: str, number: int
 # -- anything ------------------------------------------------------------------------------------------
 
 fields = st.sampled_from(
-    "phase teamId priority pool reason observedGeneration startedAt conditions type status "
-    "containerStatuses state terminated exitCode nodeName activeDeadlineSeconds".split()
+    [
+        *("phase", "teamId", "priority", "pool", "reason", "observedGeneration", "startedAt", "conditions"),
+        *("type", "status", "containerStatuses", "state", "terminated", "exitCode", "nodeName"),
+    ]
 )
 keys = fields | st.text(max_size=4)
 anything = st.recursive(

@@ -3,6 +3,7 @@
 import hashlib
 import io
 import json
+import shutil
 import tarfile
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 
 from deploy.local import binaries, build, download
 from deploy.local.console import Console
+from deploy.local.disk import GIGABYTE
 from deploy.local.errors import LocalError
 from deploy.local.versions import GROUPS, KUBERNETES, PROGRAMS, of_group, version_in
 
@@ -88,13 +90,13 @@ def test_download_of_kubernetes_is_verified(machine: Path, monkeypatch: pytest.M
     url = download.kubernetes_url(kubectl)
     site = {url: b"program", f"{url}.sha256": hashlib.sha256(b"program").hexdigest().encode()}
     monkeypatch.setattr(download, "_get", site.__getitem__)
-    assert download.fetch([kubectl], machine)
+    assert download.fetch([kubectl], machine, SILENT)
     assert (machine / "kubectl").read_bytes() == b"program"
     assert (machine / "kubectl").stat().st_mode & 0o777 == 0o755
 
     (machine / "kubectl").unlink()
     site[url] = b"something else"
-    assert not download.fetch([kubectl], machine)
+    assert not download.fetch([kubectl], machine, SILENT)
     assert not (machine / "kubectl").exists()
 
 
@@ -111,7 +113,7 @@ def test_download_of_a_release_archive(machine: Path, monkeypatch: pytest.Monkey
         return archive if url == "https://there" else json.dumps(release).encode()
 
     monkeypatch.setattr(download, "_get", get)
-    assert download.fetch(programs, machine)
+    assert download.fetch(programs, machine, SILENT)
     assert (machine / "ctr").read_bytes() == b"ctr"
     assert len(asked) == 2, "the archive is fetched once"
 
@@ -131,13 +133,25 @@ def test_recipe_never_writes_into_the_source_folder(group: str) -> None:
 @pytest.mark.parametrize(
     ("output", "message"),
     [
-        ("write /tmp/x: no space left on device", "disk full: building kwok takes about 1.5 GB"),
+        (
+            "write /tmp/x: no space left on device",
+            "disk full while building kwok, which takes about 1.5 GB; free some",
+        ),
         ("dial tcp 10.0.0.1:443: i/o timeout", "no network: Go could not fetch the modules of kwok"),
         ("undefined: x", "building kwok failed; the end of build.log"),
     ],
 )
 def test_failed_build_is_explained(output: str, message: str) -> None:
     assert build.explain("kwok", output, Path("build.log")).startswith(message)
+
+
+def test_room_on_the_disk_is_asked_for_before_a_build(machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    _script(machine / "path" / "go", 'echo "$XDG_CACHE_HOME"')
+    usage = shutil.disk_usage(machine)._replace(free=2 * GIGABYTE)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: usage)
+    message = r"disk full: building kubernetes takes about 5 GB, and .* has 2\.0 GB left; free some"
+    with pytest.raises(LocalError, match=message):
+        build.build("kubernetes", binaries.cache_folder(), SILENT)
 
 
 def test_build_is_published_in_whole_files(machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -64,7 +64,7 @@ def test_choice_of_the_cluster(
 
 def test_auto_keeps_what_is_up(monkeypatch: pytest.MonkeyPatch) -> None:
     _machine(monkeypatch, ("docker", "kind"), daemon=True)
-    assert choose_cluster("auto", "local").value == "local"
+    assert choose_cluster("auto", present="local").value == "local"
     assert choose_node("auto", "simulated").value == "simulated"
 
 
@@ -74,6 +74,16 @@ def test_kind_without_docker_is_refused_with_a_way_out(monkeypatch: pytest.Monke
         LocalError, match=r"CLUSTER=kind: there is no `kind` on PATH .*; or leave CLUSTER out"
     ):
         choose_cluster("kind")
+
+
+def test_only_the_local_cluster_lets_choose_the_node(monkeypatch: pytest.MonkeyPatch) -> None:
+    _machine(monkeypatch, ("docker", "kind"), daemon=True)
+    assert choose_cluster("auto", "simulated") == Choice("local", "NODE=simulated")
+    for cluster in ("kind", "current"):
+        with pytest.raises(
+            LocalError, match=f"NODE=real: CLUSTER={cluster} has its own nodes; leave NODE out"
+        ):
+            choose_cluster(cluster, "real")
 
 
 def test_real_node_where_it_is_possible(monkeypatch: pytest.MonkeyPatch) -> None:
