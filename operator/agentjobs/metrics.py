@@ -20,6 +20,7 @@ SCHEDULE_FAILED = Counter(
     "agentjobs_schedule_failed", "Runs that could not be scheduled and are not tried again", ("reason",)
 )
 UNEXPECTED_JOBS = Counter("agentjobs_unexpected_jobs", "Jobs of ours that no run expected, stopped")
+POLICY_FAULTS = Counter("agentjobs_policy_faults", "Looks that a policy's error ended", ("pool",))
 PENDING = Gauge("agentjobs_pending_runs", "Runs that wait", ("pool",))
 HELD = Gauge("agentjobs_held_slots", "Execution slots in use", ("pool",))
 QUEUE_DEPTH = Gauge("agentjobs_writer_depth", "Runs that wait for a write")

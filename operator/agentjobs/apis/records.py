@@ -45,6 +45,7 @@ class Stored(Wire):
     scheduled_at: str | None = None
     started_at: str | None = None
     completed_at: str | None = None
+    starts_before: str | None = None
     k8s_job_name: str | None = None
     pod_name: str | None = None
     node_name: str | None = None

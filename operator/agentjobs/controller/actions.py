@@ -79,7 +79,7 @@ class Actions:
             return None if run.told else Need.STATUS
         if run.decision is not None and not run.posted and run.failure is None:
             return None if run.record.deleting else Need.POST
-        facts = run.facts(self._state.why(run), now)
+        facts = run.facts(self._state.why(run), self._state.promise(run), now)
         if facts is None:
             return None
         return Need.END if facts.phase.terminal else Need.STATUS
@@ -156,7 +156,7 @@ class Actions:
             await self._adopt(run, name)
         elif error.quota:
             until = self._clock() + QUOTA_PAUSE
-            self._state.pool_of(run).back_off(record.namespace, until)
+            self._state.pool_of(run).close_namespace(record.namespace, until)
             self._state.undecide(run)
         elif error.transient or error.status == 409:
             raise error
@@ -213,13 +213,16 @@ class Actions:
             # The end is told once; an edit after it only needs to be known as seen.
             await self._patch_status(run, record, {"observedGeneration": record.generation})
             return
-        outcome, facts = run.outcome(), run.facts(self._state.why(run), now)
+        outcome = run.outcome()
+        facts = run.facts(self._state.why(run), self._state.promise(run), now)
         if facts is None:
             return
         if outcome is not None and outcome.absence and not run.confirmed:
             await self._confirm(run)
             return
-        if await self._patch_status(run, record, status_of(facts)):
+        if await self._patch_status(
+            run, record, status_of(facts, promised=record.status.starts_before is not None)
+        ):
             run.spoke = now
             await self._told(record, facts)
 

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 from pydantic import ValidationError
 
 from agentjobs.apis.agentpool import AgentPoolSpec
-from agentjobs.apis.agentteam import AgentTeamSpec
+from agentjobs.apis.agentteam import AgentTeamSpec, TeamPool
+from agentjobs.apis.amounts import Amounts as ApiAmounts
 from agentjobs.cluster import paths
 from agentjobs.cluster.session import Session
-from agentjobs.scheduling.resources import Capacity
+from agentjobs.scheduling.model import PoolSettings, TeamSettings
+from agentjobs.scheduling.resources import NO_BOUNDS, Amounts, Bounds
 
 _log = logging.getLogger(__name__)
 
@@ -76,19 +79,52 @@ class Catalogue:
         if team_id is not None:
             self.teams.pop(team_id, None)
 
-    def capacity(self, pool: str) -> Capacity:
-        """Return what a known pool has: its slots, and its fixed amounts where it names them."""
+    def settings(self, pool: str, nodes: Mapping[str, Amounts] | None) -> PoolSettings:
+        """Return what a known pool says, as the policy takes it.
+
+        Args:
+            nodes: what each of its nodes offers; None when it is not bound to nodes.
+        """
         spec = self.pools[pool]
         fixed = spec.capacity.fixed if spec.capacity else None
-        if fixed is None:
-            return Capacity(slots=spec.max_concurrency)
-        return Capacity(spec.max_concurrency, fixed.cpu_millicores, fixed.memory_mb, fixed.gpu_count)
-
-    def admitted_teams(self, pool: str) -> frozenset[str] | None:
-        """Return the teams that may start runs in a known pool; None when any may."""
-        return frozenset(self.teams) if self.pools[pool].require_teams else None
+        capacity = Bounds(slots=spec.max_concurrency)
+        if fixed is not None:
+            capacity = Bounds(spec.max_concurrency, fixed.cpu_millicores, fixed.memory_mb, fixed.gpu_count)
+        return PoolSettings(
+            capacity=capacity,
+            nodes=nodes,
+            share_percent=spec.share_percent,
+            headroom_percent=spec.headroom_percent,
+            share_window_seconds=spec.share_window_seconds,
+            start_timeout_seconds=spec.start_timeout_seconds,
+            on_hold=spec.hold,
+            teams={
+                team: _team_settings(settings.pools[pool])
+                for team, settings in self.teams.items()
+                if pool in settings.pools
+            },
+            admitted=frozenset(self.teams) if spec.require_teams else None,
+        )
 
     def allowed_secrets(self, team: str) -> frozenset[str]:
         """Return the Secrets that a team's runs may use, as namespace/name."""
         spec = self.teams.get(team)
         return frozenset(spec.secrets) if spec else frozenset()
+
+
+def _team_settings(said: TeamPool) -> TeamSettings:
+    owed = said.guaranteed or ApiAmounts()
+    return TeamSettings(
+        weight=said.weight,
+        guaranteed=Amounts(
+            owed.slots or 0, owed.cpu_millicores or 0, owed.memory_mb or 0, owed.gpu_count or 0
+        ),
+        limit=_bounds(said.limit),
+        critical_limit=_bounds(said.critical_limit),
+    )
+
+
+def _bounds(said: ApiAmounts | None) -> Bounds:
+    if said is None:
+        return NO_BOUNDS
+    return Bounds(said.slots, said.cpu_millicores, said.memory_mb, said.gpu_count)

@@ -60,7 +60,7 @@ class Loop:
             for reflector in (self.agentjobs, self.jobs, self.pods):
                 await reflector.synced.wait()
             await self._catalogue_read.wait()
-            self.state.live = True
+            self.state.go_live(self.agentjobs.objects.values())
             _log.info(
                 "synced: %d AgentJobs, %d runs not over", len(self.agentjobs.objects), len(self.state.runs)
             )
@@ -102,10 +102,13 @@ class Loop:
     def _decide(self, name: str, now: int, touched: set[str]) -> int | None:
         pool = self.state.pools[name]
         plan = pool.decide(now)
-        for waiting in plan.starts:
-            touched.add(self.state.decide(waiting, now).uid)
+        for start in plan.starts:
+            touched.add(self.state.decide(start).uid)
+        if pool.fault:
+            _log.error("pool %s: %s", name, pool.fault)
+            metrics.POLICY_FAULTS.labels(name).inc()
         metrics.PENDING.labels(name).set(pool.waiting)
-        metrics.HELD.labels(name).set(pool.held.slots)
+        metrics.HELD.labels(name).set(pool.books.held.slots)
         return plan.look_again
 
     def _ask(self, run: Run, now: int) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from agentjobs.apis import times
+from agentjobs.apis.agentjob import ResourceRequirements
 from agentjobs.apis.records import AgentJobRecord, JobRecord, PodRecord
 from agentjobs.apis.runstatus import Phase
 from agentjobs.runs import identity
@@ -13,7 +14,6 @@ from agentjobs.runs.decision import Decision
 from agentjobs.runs.observe import Outcome, observe
 from agentjobs.runs.status import Facts
 from agentjobs.scheduling.model import Wait
-from agentjobs.scheduling.resources import Amounts
 
 PATIENCE = 2 * times.SECOND  # a run that waits longer than this is told why
 QUIET = 30 * times.SECOND  # and hears of another reason no sooner than after this
@@ -30,7 +30,7 @@ class Run:
         job, pods: what Kubernetes has of the present attempt.
         posted: the Job was stored at some time: from then on it is never created again.
         failure: (reason, message) of a schedule failure found here, not by Kubernetes.
-        request: what it asks for; None when the spec cannot be read.
+        request: what it asks for; None when the spec was not read yet, or cannot be.
         booked: name of the pool in whose books it is; None while it is in none.
         expiry: when its own time is over, microseconds; None while it does not run.
     """
@@ -51,6 +51,7 @@ class Run:
         "started",
         "timer",
         "uid",
+        "version",
     )
 
     def __init__(self, uid: str) -> None:
@@ -61,9 +62,10 @@ class Run:
         self.decision: Decision | None = None
         self.posted = False
         self.failure: tuple[str, str] | None = None
-        self.request: Amounts | None = None
+        self.request: ResourceRequirements | None = None
         self.booked: str | None = None
         self.created = 0
+        self.version = 0  # the resourceVersion at first sight
         self.started: int | None = None
         self.completed: int | None = None
         self.confirmed = False  # an absence that an outcome rests on was read from the server itself
@@ -145,18 +147,19 @@ class Run:
             ended = outcome.completed
             self.completed = now if ended is None else times.within_second(now, ended)
 
-    def facts(self, wait: Wait | None, now: int) -> Facts | None:
+    def facts(self, wait: Wait | None, promise: int | None, now: int) -> Facts | None:
         """Return what the status should say now; None when there is nothing new to say yet.
 
         Args:
             wait: why it waits, where it does.
+            promise: when it starts at the latest, where that was promised.
             now: microseconds since the epoch.
         """
         assert self.record is not None
-        facts = self._facts(wait, now)
+        facts = self._facts(wait, promise, now)
         return facts if facts is not None and self._worth_a_write(facts, now) else None
 
-    def _facts(self, wait: Wait | None, now: int) -> Facts | None:
+    def _facts(self, wait: Wait | None, promise: int | None, now: int) -> Facts | None:
         record = self.record
         assert record is not None
         base = Facts(
@@ -176,7 +179,7 @@ class Run:
             )
         outcome = self.outcome()
         if outcome is None:
-            return base if wait is not None else None
+            return replace(base, starts_before=promise) if wait is not None else None
         self.note_times(outcome, now)
         pod = outcome.pod
         return replace(
@@ -201,7 +204,10 @@ class Run:
             return True
         if stored.observed_generation != -1 and stored.observed_generation != facts.generation:
             return True
-        return facts.reason != stored.reason and now >= self.next_word(facts.phase)
+        news = facts.reason != stored.reason or (facts.starts_before is None) != (
+            stored.starts_before is None
+        )
+        return news and now >= self.next_word(facts.phase)
 
     def next_word(self, phase: Phase) -> int:
         """When the next change of reason alone may be written, microseconds since the epoch."""

@@ -7,9 +7,10 @@ and rebuilt at any moment. Nothing here does I/O.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from agentjobs.apis import times
+from agentjobs.apis.agentjob import Priority
 from agentjobs.apis.records import AgentJobRecord, JobRecord, PodRecord
 from agentjobs.controller.catalogue import Catalogue
 from agentjobs.controller.run import Run
@@ -18,8 +19,10 @@ from agentjobs.runs import decision as decisions
 from agentjobs.runs import spec as specs
 from agentjobs.runs.decision import Decision
 from agentjobs.scheduling import model
-from agentjobs.scheduling.model import ClassThenAge, Wait
+from agentjobs.scheduling.fairshare import FairShare
+from agentjobs.scheduling.model import Holding, Start, Wait
 from agentjobs.scheduling.pool import Pool
+from agentjobs.scheduling.reservation import latest_end
 from agentjobs.scheduling.resources import Amounts
 
 _ONE_SLOT = Amounts(slots=1)
@@ -46,7 +49,6 @@ class State:
         self.live = False
         self.find: Callable[[str], AgentJobRecord | None] = lambda _: None
         self._clock = clock
-        self._last_scheduled: dict[str, int] = {}
 
     # -- what is told ----------------------------------------------------------------------------
 
@@ -60,7 +62,7 @@ class State:
                 return  # it is over and nothing of it is left: no reason to remember it here
             run = self._run(record.uid)
         if new is not None and run.record is None:
-            run.created = self._first_seen(new, run.decision)
+            run.created, run.version = self._first_seen(new, run.decision), new.version
         if new is not None and run.record is not None and new.spec != run.record.spec:
             run.request = None  # to be worked out again
         run.record = new
@@ -76,7 +78,7 @@ class State:
         run.decision = decisions.read(record.annotation) or run.decision
         if run.decision is not None:
             run.created = run.decision.created
-            self._note_scheduled(run.decision)
+            self.pool_of(run).remember(run.decision.team, served=run.decision.scheduled)
         self.touch(run.uid)
 
     def pod_changed(self, old: PodRecord | None, new: PodRecord | None) -> None:
@@ -99,10 +101,8 @@ class State:
         for name, pool in self.pools.items():
             if name not in self.catalogue.pools:
                 pool.retire()
-        for name, spec in self.catalogue.pools.items():
-            self.pool(name).configure(
-                self.catalogue.capacity(name), on_hold=spec.hold, teams=self.catalogue.admitted_teams(name)
-            )
+        for name in self.catalogue.pools:
+            self.pool(name).configure(self.catalogue.settings(name, None))
         self.woken.set()
 
     def touch(self, uid: str) -> None:
@@ -110,12 +110,27 @@ class State:
         self.touched.add(uid)
         self.woken.set()
 
+    def go_live(self, stored: Iterable[AgentJobRecord]) -> None:
+        """Everything was listed once: take from the stored runs what the books remember of those that are over.
+
+        That is who was served last, which teams are known, and what was promised.
+        """
+        self.live = True
+        for record in stored:
+            status, pool = record.status, self.pool(record.pool)
+            served, ended = times.parse(status.scheduled_at) or 0, times.parse(status.completed_at) or 0
+            if served or ended:
+                pool.remember(record.team, served=served, ended=ended)
+            before = times.parse(status.starts_before)
+            if before is not None and not status.terminal:
+                pool.resume(record.uid, before)
+
     # -- the books -------------------------------------------------------------------------------
 
     def pool(self, name: str) -> Pool:
         """Return the books of a pool, whether its AgentPool exists or not."""
         if name not in self.pools:
-            self.pools[name] = Pool(name, ClassThenAge())
+            self.pools[name] = Pool(name, FairShare())
         return self.pools[name]
 
     def settle(self, run: Run) -> None:
@@ -125,11 +140,11 @@ class State:
             self.pools[run.booked].leave(run.uid)
         run.booked = pool.name
         if run.holds:
-            pool.hold(run.uid, run.decision.request if run.decision else _ONE_SLOT)
+            pool.hold(self._as_holding(run))
         elif run.waits and (waiting := self._as_waiting(run)) is not None:
             pool.wait(waiting)
         else:
-            pool.leave(run.uid)
+            pool.leave(run.uid, run.completed if run.over else None)
         if run.empty:
             del self.runs[run.uid]
 
@@ -141,28 +156,33 @@ class State:
 
     def why(self, run: Run) -> Wait | None:
         """Return why a run waits; None when it does not."""
-        return self.pool_of(run).why(run.uid) if run.waits else None
+        return self.pool_of(run).why(run.uid, self._clock()) if run.waits else None
 
-    def decide(self, waiting: model.Run, now: int) -> Run:
+    def promise(self, run: Run) -> int | None:
+        """Return when a waiting run starts at the latest; None where nothing was promised."""
+        held = self.pool_of(run).books.reservation if run.waits else None
+        return held.before if held is not None and held.uid == run.uid else None
+
+    def decide(self, start: Start) -> Run:
         """Note that a waiting run starts now, and return it."""
-        run = self.runs[waiting.uid]
+        run = self.runs[start.run.uid]
         record = run.record
         assert record is not None
-        resources = specs.read(record.spec).resources  # it was read before: nothing waits that cannot be
+        request = start.run.request
         run.decision = Decision(
             attempt=1,
             created=run.created,
-            # Strictly increasing in a pool, so that the order of starts can be read from the stored runs.
-            scheduled=max(now, run.created, self._last_scheduled.get(record.pool, 0) + 1),
+            scheduled=start.scheduled,
             pool=record.pool,
             team=record.team,
             priority=record.priority,
-            cpu_millicores=resources.cpu_millicores,
-            memory_mb=resources.memory_mb,
-            gpu_count=resources.gpu_count,
-            timeout_seconds=resources.timeout_seconds,
+            cpu_millicores=request.cpu_millicores,
+            memory_mb=request.memory_mb,
+            gpu_count=request.gpu_count,
+            timeout_seconds=start.run.timeout_seconds,
+            start_seconds=start.start_seconds,
+            avoid_node=start.avoid_node or "",
         )
-        self._note_scheduled(run.decision)
         return run
 
     def undecide(self, run: Run) -> None:
@@ -177,7 +197,7 @@ class State:
             run = self.runs[uid] = Run(uid)
             run.record = self.find(uid)
             if run.record is not None:
-                run.created = self._first_seen(run.record, None)
+                run.created, run.version = self._first_seen(run.record, None), run.record.version
                 self._adopt_stored(run)
         return self.runs[uid]
 
@@ -206,15 +226,34 @@ class State:
         assert record is not None
         if run.request is None:
             try:
-                resources = specs.read(record.spec).resources
+                run.request = specs.read(record.spec).resources
             except InvalidRunError as error:
                 run.failure = (error.reason, str(error))
                 return None
-            run.request = Amounts(1, resources.cpu_millicores, resources.memory_mb, resources.gpu_count)
+        asked = run.request
         pool = self.catalogue.pools.get(record.pool)
-        weight = getattr(pool.priority_weights, record.priority, 0) if pool else 0
-        return model.Run(record.uid, record.namespace, record.team, weight, run.created, run.request)
+        return model.Run(
+            uid=record.uid,
+            namespace=record.namespace,
+            team=record.team,
+            weight=getattr(pool.priority_weights, record.priority, 0) if pool else 0,
+            critical=record.priority == Priority.CRITICAL,
+            created=run.created,
+            version=run.version,
+            request=Amounts(1, asked.cpu_millicores, asked.memory_mb, asked.gpu_count),
+            timeout_seconds=asked.timeout_seconds,
+            name=record.name,
+        )
 
-    def _note_scheduled(self, decision: Decision) -> None:
-        last = self._last_scheduled.get(decision.pool, 0)
-        self._last_scheduled[decision.pool] = max(last, decision.scheduled)
+    def _as_holding(self, run: Run) -> Holding:
+        """Return what a run holds; of one whose decision cannot be read, one slot without a known end."""
+        decision = run.decision
+        if decision is None:
+            team = run.record.team if run.record is not None else ""
+            return Holding(run.uid, team, False, _ONE_SLOT, None)
+        until = decision.until
+        if run.started is not None:
+            until = latest_end(run.started, 0, decision.timeout_seconds)
+        node = next((pod.node for pod in run.live_pods() if pod.node), None)
+        critical = decision.priority == Priority.CRITICAL
+        return Holding(run.uid, decision.team, critical, decision.request, until, node)

@@ -11,6 +11,7 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
+from agentjobs.scheduling.reservation import latest_end
 from agentjobs.scheduling.resources import Amounts
 
 # What is written is in these bounds; what is not must not be counted with, nor shown as a time.
@@ -30,6 +31,8 @@ class Decision(msgspec.Struct, frozen=True, rename="camel"):
         priority: the class at admission.
         cpu_millicores, memory_mb, gpu_count: the envelope, beside one execution slot.
         timeout_seconds: the run's own time, from the start of the container.
+        start_seconds: how long the container may take to start; less than the pool's where it fills a hole.
+        avoid_node: a node that its pod must not be placed on; "" for none.
     """
 
     attempt: _Amount
@@ -42,11 +45,18 @@ class Decision(msgspec.Struct, frozen=True, rename="camel"):
     memory_mb: _Amount
     gpu_count: _Amount
     timeout_seconds: _Amount
+    start_seconds: _Amount = 300
+    avoid_node: str = ""
 
     @property
     def request(self) -> Amounts:
         """What the run holds, as the policy counts it."""
         return Amounts(1, self.cpu_millicores, self.memory_mb, self.gpu_count)
+
+    @property
+    def until(self) -> int:
+        """When it has surely ended if its container never starts, microseconds since the epoch."""
+        return latest_end(self.scheduled, self.start_seconds, self.timeout_seconds)
 
     def annotation(self) -> str:
         """Return the annotation's value."""

@@ -62,13 +62,14 @@ def job_manifest(
         names.LABEL_POOL: decision.pool,
         names.LABEL_JOB_ID: job_id,
     }
-    start, timeout = pool.start_timeout_seconds, spec.resources.timeout_seconds
+    start, timeout = decision.start_seconds, spec.resources.timeout_seconds
     pod = {
         # Holds even when the operator does not: the run's own time is cut by lowering it.
         "activeDeadlineSeconds": start + timeout,
         "terminationGracePeriodSeconds": GRACE_SECONDS,
         "restartPolicy": "Never",
         **sandbox.pod_fields(pool.sandbox),
+        **_placement(decision),
         "containers": [_container(spec, pool, job_id, decision)],
         "volumes": [*sandbox.volumes(pool.sandbox), _input_volume(), *_secret_volumes(spec)],
     }
@@ -105,6 +106,15 @@ def job_manifest(
             },
         },
     }
+
+
+def _placement(decision: Decision) -> dict[str, Any]:
+    """Return the affinity of a run that was started beside the reservation: its node is not for this one."""
+    if not decision.avoid_node:
+        return {}
+    field = {"key": "metadata.name", "operator": "NotIn", "values": [decision.avoid_node]}
+    terms = {"nodeSelectorTerms": [{"matchFields": [field]}]}
+    return {"affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}}
 
 
 def _container(spec: AgentJobSpec, pool: AgentPoolSpec, job_id: str, decision: Decision) -> dict[str, Any]:

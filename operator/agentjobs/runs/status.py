@@ -33,6 +33,7 @@ class Facts:
     scheduled: int | None = None
     started: int | None = None
     completed: int | None = None
+    starts_before: int | None = None
     k8s_job_name: str | None = None
     pod_name: str | None = None
     node_name: str | None = None
@@ -40,8 +41,10 @@ class Facts:
     returned: Returned = field(default_factory=Returned)
 
 
-def status_of(facts: Facts) -> dict[str, Any]:
+def status_of(facts: Facts, *, promised: bool = False) -> dict[str, Any]:
     """Return the whole status as JSON; what is not known yet is left out.
+
+    `promised` says that a promise is stored; it is removed where there is none any more.
 
     The four times never decrease, whatever the clocks of the node and of this machine say.
     """
@@ -60,6 +63,7 @@ def status_of(facts: Facts) -> dict[str, Any]:
         "scheduledAt": times.text(scheduled) if scheduled is not None else None,
         "startedAt": times.text(started) if started is not None else None,
         "completedAt": times.text(completed) if completed is not None else None,
+        "startsBefore": times.text(facts.starts_before) if facts.starts_before is not None else None,
         "k8sJobName": facts.k8s_job_name,
         "podName": facts.pod_name,
         "nodeName": facts.node_name,
@@ -69,7 +73,8 @@ def status_of(facts: Facts) -> dict[str, Any]:
     }
     if completed is not None and started is not None:
         status["duration"] = f"{(completed - started + times.SECOND // 2) // times.SECOND}s"
-    return {name: value for name, value in status.items() if value is not None}
+    known = {name: value for name, value in status.items() if value is not None}
+    return {**known, "startsBefore": None} if promised and facts.starts_before is None else known
 
 
 def _not_before(moment: int | None, earlier: int) -> int | None:

@@ -1,11 +1,14 @@
-"""The default policy. Classes first; within a class the team that holds least for its weight; a team may always
-use its share of the pool, and more while some stays free for others; what is guaranteed is kept for those who ask
-for it; and the first run that does not fit gets a promise that is kept. The rules: docs/scheduling.md.
+"""The default policy, in the words of docs/scheduling.md.
+
+Classes first; within a class the team that holds least for its weight. A team may always use its share of
+the pool, and more while some stays free for others. What is guaranteed is kept for those who ask for it.
+The first run that does not fit gets a promise that is kept.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import ClassVar
 
 from agentjobs.scheduling import explain, rules
 from agentjobs.scheduling.books import Books, Team
@@ -20,7 +23,7 @@ from agentjobs.scheduling.rules import Standing
 class FairShare:
     """Proposes starts in the order of the rules; keeps what it derives from the books in step with them."""
 
-    name = "fair-share"
+    name: ClassVar[str] = "fair-share"
 
     def __init__(self) -> None:
         self.booking = Booking()
@@ -99,7 +102,7 @@ class FairShare:
     def _sort(
         self, books: Books, weight: int, now: int
     ) -> tuple[tuple[Entry, Group] | None, list[tuple[Entry, Group]]]:
-        """Return the first head that may start, and those that only lack room, as far as it matters who they are."""
+        """Return the first head that may start, and those that only lack room where it matters who they are."""
         ready: tuple[Entry, Group] | None = None
         unfit: list[tuple[Entry, Group]] = []
         free, wanted = books.free, self._reservation_open(books, weight)
@@ -136,7 +139,7 @@ class FairShare:
         return False
 
     def _holder_fits(self, books: Books, holder: Run) -> bool:
-        """Whether the holder starts: it has room, and what is guaranteed to others stays (its share is waived)."""
+        """Whether the holder starts: it has room and leaves what is guaranteed; its share is waived."""
         kind, free = self.kind(books, books.teams[holder.team], holder), books.free
         return self._guarantee_allows(kind, free) and self.has_room(books, holder.request, free)
 

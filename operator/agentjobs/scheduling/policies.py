@@ -20,7 +20,7 @@ class Policy(Protocol):
 
     name: ClassVar[str]
 
-    def propose(self, books: Books, now: int) -> Iterator[Start]:
+    def propose(self, books: Books, now: int, /) -> Iterator[Start]:
         """Yield waiting runs to start, in order.
 
         Each is checked and counted in the books before the next is asked for. One that does not fit,
@@ -32,7 +32,7 @@ class Policy(Protocol):
         """
         ...
 
-    def why(self, books: Books, run: Run, now: int) -> Wait | None:
+    def why(self, books: Books, run: Run, now: int, /) -> Wait | None:
         """Return why a waiting run waits; None when there is nothing to say."""
         ...
 
@@ -42,25 +42,25 @@ class Fifo:
 
     name: ClassVar[str] = "fifo"
 
-    def propose(self, books: Books, now: int) -> Iterator[Start]:
+    def propose(self, books: Books, _now: int) -> Iterator[Start]:
         """Yield runs by age until one does not fit."""
         return _in_order(books, lambda run: (run.created, run.version))
 
-    def why(self, books: Books, run: Run, now: int) -> Wait | None:
+    def why(self, books: Books, run: Run, _now: int) -> Wait | None:
         """Return what the run lacks, were it first."""
         return _lack(books, run)
 
 
 class PriorityOnly:
-    """The most urgent class first, the oldest within it, whatever its team; the first that does not fit blocks."""
+    """The most urgent class first, then the oldest, whatever its team; the first that does not fit blocks."""
 
     name: ClassVar[str] = "priority-only"
 
-    def propose(self, books: Books, now: int) -> Iterator[Start]:
+    def propose(self, books: Books, _now: int) -> Iterator[Start]:
         """Yield runs by class and age until one does not fit."""
         return _in_order(books, lambda run: (run.weight, run.created, run.version))
 
-    def why(self, books: Books, run: Run, now: int) -> Wait | None:
+    def why(self, books: Books, run: Run, _now: int) -> Wait | None:
         """Return what the run lacks, were it first."""
         return _lack(books, run)
 

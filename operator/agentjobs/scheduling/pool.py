@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from agentjobs.scheduling import rules
 from agentjobs.scheduling.books import Books
-from agentjobs.scheduling.model import Holding, Plan, PoolSettings, Run, Start, Wait, WaitReason
+from agentjobs.scheduling.model import Holding, Plan, PoolSettings, Reservation, Run, Start, Wait, WaitReason
 from agentjobs.scheduling.policies import Policy
 from agentjobs.scheduling.promises import Promises
 from agentjobs.scheduling.reservation import latest_end
@@ -30,6 +28,7 @@ class Pool:
         self._aside: dict[str, tuple[Run, Wait]] = {}
         self._not_before: dict[str, int] = {}  # by uid: back-off of a run
         self._closed_until: dict[str, int] = {}  # by namespace: back-off of a full quota
+        self._resumed: dict[str, int] = {}  # promises of before a restart, until the first look
         self._last_scheduled = 0
 
     # -- what is true now ------------------------------------------------------------------------
@@ -61,7 +60,7 @@ class Pool:
             self._line_up(run)
 
     def hold(self, holding: Holding) -> None:
-        """Count a run as holding; told again, it is replaced. A pod that is not bound keeps its likely node."""
+        """Count a run as holding, or replace what is counted. A pod that is not bound keeps its likely node."""
         self._withdraw(holding.uid)
         known = self.books.holdings.get(holding.uid)
         if known is not None and holding.node is None:
@@ -89,6 +88,10 @@ class Pool:
         self._last_scheduled = max(self._last_scheduled, served)
         self.books.changed.add(team)
 
+    def resume(self, uid: str, before: int) -> None:
+        """Take up a promise that was made before a restart; of several, the most urgent run's."""
+        self._resumed[uid] = before
+
     def close_namespace(self, namespace: str, until: int) -> None:
         """Start nothing in a namespace whose quota is full before `until`, microseconds since the epoch."""
         self._closed_until[namespace] = until
@@ -107,6 +110,7 @@ class Pool:
             now: microseconds since the epoch.
         """
         self._end_back_offs(now)
+        self._take_up()
         starts: list[Start] = []
         self.fault = ""
         if self.exists and not self.books.settings.on_hold:
@@ -140,9 +144,9 @@ class Pool:
         return self._policy.why(self.books, run, now)
 
     @property
-    def waiting(self) -> Iterable[Run]:
-        """The runs that wait, those set aside among them."""
-        return (*self.books.waiting.values(), *(run for run, _ in self._aside.values()))
+    def waiting(self) -> int:
+        """How many runs wait, those set aside among them."""
+        return len(self.books.waiting) + len(self._aside)
 
     # -- bounds ----------------------------------------------------------------------------------
 
@@ -167,6 +171,13 @@ class Pool:
         books.hold(Holding(run.uid, run.team, run.critical, run.request, until, node))
         books.teams[run.team].last_served = scheduled
         return start._replace(scheduled=scheduled)
+
+    def _take_up(self) -> None:
+        runs = [self.books.waiting[uid] for uid in self._resumed if uid in self.books.waiting]
+        if runs:
+            run = min(runs, key=lambda run: (run.weight, run.age))
+            self.books.reservation = Reservation(run.uid, run.weight, self._resumed[run.uid])
+        self._resumed = {}
 
     def _promise(self, now: int) -> None:
         held = self.books.reservation

@@ -1,4 +1,4 @@
-"""The one reservation of a pool (rule 7): when its holder starts at the latest, and what may start before it."""
+"""The one reservation of a pool (rule 7): when its holder starts at the latest, and who may go before."""
 
 from __future__ import annotations
 
@@ -148,13 +148,13 @@ class Booking:
         return not _beside(books, request, seen)
 
     def _binding(self, books: Books, weight: int, now: int) -> Outlook | None:
-        """Return the outlook that a run of a class must respect; None when it is more urgent than the holder."""
+        """Return the outlook that a class must respect; None when it is more urgent than the holder."""
         if books.reservation is None or weight < books.reservation.weight:
             return None
         return self.outlook(books, now)
 
     def start(self, books: Books, standing: Standing, run: Run, now: int, *, alone: bool) -> Start | None:
-        """Return how a run starts that its group lets start; None where it would delay a holder of its team."""
+        """Return how a run starts that its group lets start; None where it would delay its own team's holder."""
         whole = books.settings.start_timeout_seconds
         seen = self._binding(books, run.weight, now)
         if seen is None:
