@@ -27,6 +27,23 @@ class InvalidRunError(AgentJobsError):
         self.reason = reason
 
 
+class TraceError(AgentJobsError):
+    """A trace cannot be read; the message names file, line, column, value, rule and way out."""
+
+    def __init__(
+        self, file: str, rule: str, way_out: str, *, line: int = 0, column: str = "", value: object = None
+    ) -> None:
+        place = f"{file}{f', line {line:,}' if line else ''}{f', {column}' if column else ''}"
+        found = "" if value is None else f"{_clipped(value)} "
+        super().__init__(f"{place}: {found}{rule}; {way_out}")
+        self.line = line
+        self.column = column
+
+
+class PolicyError(AgentJobsError):
+    """A scheduling policy cannot be loaded."""
+
+
 class ApiError(AgentJobsError):
     """The API server answered with an error, or not at all.
 
@@ -52,3 +69,8 @@ class ApiError(AgentJobsError):
     def quota(self) -> bool:
         """Whether a ResourceQuota of the namespace refused the object."""
         return self.status == 403 and "exceeded quota" in self.message
+
+
+def _clipped(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."

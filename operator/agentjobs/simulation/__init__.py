@@ -1,0 +1,1 @@
+"""A pool in virtual time: traces in, the production policy in the middle, waits and fairness out."""
