@@ -76,6 +76,7 @@ class Pool:
         """
         run = self._withdraw(uid)
         holding = self.books.drop(uid)
+        self.promises.dropped(uid)
         gone = holding or run
         if gone is not None and ended is not None:
             self.remember(gone.team, ended=ended)

@@ -3,8 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
+from typing import NamedTuple
 
 from agentjobs.scheduling.model import Reservation, Run
+
+
+class _Promise(NamedTuple):
+    """A promise that is not settled yet; `cause`: what disturbed it first."""
+
+    before: int
+    weight: int
+    cause: str = ""
 
 
 class Promises:
@@ -17,26 +26,35 @@ class Promises:
 
     def __init__(self) -> None:
         self.outcomes: Counter[str] = Counter()
-        self._open: dict[str, tuple[int, str]] = {}  # by uid: the promise, and what disturbed it first
+        self._open: dict[str, _Promise] = {}  # by uid
+        self._holder = ""
 
     def made(self, held: Reservation) -> None:
-        """Note a promise; it may only come earlier."""
-        before, cause = self._open.get(held.uid, (held.before, ""))
-        self._open[held.uid] = (min(before, held.before), cause)
+        """Note a promise; it may only come earlier. Those of less urgent runs that it displaced may break."""
+        known = self._open.get(held.uid, _Promise(held.before, held.weight))
+        self._open[held.uid] = known._replace(before=min(known.before, held.before))
+        if held.uid != self._holder:
+            self._holder = held.uid
+            self._disturb("MoreUrgentClass", above=held.weight)
 
     def note(self, cause: str) -> None:
         """Something happened that may break what was promised so far."""
-        for uid, (before, known) in self._open.items():
-            self._open[uid] = (before, known or cause)
+        self._disturb(cause)
 
     def started(self, run: Run, scheduled: int, held: Reservation | None) -> None:
         """Settle a run's promise at its start, or note that it went before a less urgent holder."""
-        if run.uid in self._open:
-            before, cause = self._open.pop(run.uid)
-            self.outcomes["Kept" if scheduled <= before else cause or "Unexplained"] += 1
+        promise = self._open.pop(run.uid, None)
+        if promise is not None:
+            self.outcomes["Kept" if scheduled <= promise.before else promise.cause or "Unexplained"] += 1
         if held is not None and held.uid != run.uid and run.weight < held.weight:
-            self.note("MoreUrgentClass")
+            self._disturb("MoreUrgentClass", above=run.weight)
 
     def dropped(self, uid: str) -> None:
         """A run was withdrawn: nothing was owed to it any more."""
         self._open.pop(uid, None)
+
+    def _disturb(self, cause: str, above: int = -1) -> None:
+        """Note a cause with every promise, or with those of classes less urgent than one."""
+        for uid, promise in self._open.items():
+            if promise.weight > above and not promise.cause:
+                self._open[uid] = promise._replace(cause=cause)
