@@ -47,6 +47,7 @@ class Stored(Wire):
     completed_at: str | None = None
     starts_before: str | None = None
     k8s_job_name: str | None = None
+    attempts: list[dict[str, Any]] = []
     pod_name: str | None = None
     node_name: str | None = None
 

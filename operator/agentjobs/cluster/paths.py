@@ -9,6 +9,7 @@ AGENTPOOLS = f"/apis/{API_VERSION}/agentpools"
 AGENTTEAMS = f"/apis/{API_VERSION}/agentteams"
 JOBS = "/apis/batch/v1/jobs"
 PODS = "/api/v1/pods"
+NODES = "/api/v1/nodes"
 
 
 def agentjob(namespace: str, name: str) -> str:

@@ -91,7 +91,7 @@ class Reflector(Generic[R]):
         decode: makes a record of one object's JSON.
         changed: called with the old and the new record; None for one that was not or is no longer there.
             It must not block and must not raise.
-        selector: a label selector, "" for everything.
+        selector, fields: a label and a field selector, "" for everything.
     """
 
     def __init__(
@@ -102,6 +102,7 @@ class Reflector(Generic[R]):
         changed: Callable[[R | None, R | None], None],
         *,
         selector: str = "",
+        fields: str = "",
     ) -> None:
         self.objects: dict[str, R] = {}
         self.synced = asyncio.Event()
@@ -111,7 +112,8 @@ class Reflector(Generic[R]):
         self._kind = path.rsplit("/", 1)[-1]
         self._decode = decode
         self._changed = changed
-        self._params = {"labelSelector": selector} if selector else {}
+        asked = {"labelSelector": selector, "fieldSelector": fields}
+        self._params = {name: value for name, value in asked.items() if value}
         self._gone: OrderedDict[str, None] = OrderedDict()
         self._version = ""  # what the watch goes on from; "" when a list is needed
 

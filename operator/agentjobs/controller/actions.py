@@ -13,7 +13,7 @@ import msgspec
 
 from agentjobs import metrics
 from agentjobs.apis import names, times
-from agentjobs.apis.records import AgentJobRecord, JobRecord, PodRecord
+from agentjobs.apis.records import AgentJobRecord, JobRecord, PodRecord, Stored
 from agentjobs.apis.runstatus import Phase
 from agentjobs.cluster import paths
 from agentjobs.cluster.network import NetworkPolicies
@@ -39,8 +39,9 @@ class Need(IntEnum):
 
     STOP = 0
     END = 1
-    POST = 2
-    STATUS = 3
+    GIVE_UP = 2
+    POST = 3
+    STATUS = 4
 
 
 class _ItemList(msgspec.Struct):
@@ -79,6 +80,8 @@ class Actions:
             return None if run.told else Need.STATUS
         if run.decision is not None and not run.posted and run.failure is None:
             return None if run.record.deleting else Need.POST
+        if run.hole_until is not None and now >= run.hole_until and self._unstarted(run):
+            return Need.GIVE_UP
         facts = run.facts(self._state.why(run), self._state.promise(run), now)
         if facts is None:
             return None
@@ -86,6 +89,8 @@ class Actions:
 
     def _to_stop(self, run: Run, now: int) -> bool:
         """Whether something runs that must not: its time is over, or the run has ended without it."""
+        if any(not job.deleting for job in run.old_jobs):
+            return True
         alive = [pod for pod in run.live_pods() if not pod.deleting and pod.deadline != _STOPPED]
         if run.over:
             unstarted = (
@@ -108,6 +113,8 @@ class Actions:
             match need:
                 case Need.STOP:
                     await self._stop(run)
+                case Need.GIVE_UP:
+                    await self._give_up(run, now)
                 case Need.POST:
                     await self._post(run)
                 case Need.END | Need.STATUS:
@@ -173,7 +180,24 @@ class Actions:
             return
         run.failure = ("NameConflict", f"a Job named {name} exists and is not this run's; it was left alone")
 
+    def _unstarted(self, run: Run) -> bool:
+        outcome = run.outcome()
+        return outcome is not None and outcome.phase is Phase.SCHEDULED
+
+    async def _give_up(self, run: Run, now: int) -> None:
+        """A run did not start in the hole it was given: its slot is another's, it returns to its place.
+
+        That is stored before the Job is deleted, so that a restart knows the Job as one that was given up.
+        """
+        assert run.record is not None
+        await self._confirm(run)
+        if self._unstarted(run):
+            facts = run.given_up_facts(now)
+            await self._patch_status(run, run.record, status_of(facts))
+
     async def _stop(self, run: Run) -> None:
+        for job in run.old_jobs:
+            await self._delete_job(job)
         for pod in list(run.live_pods()):
             if pod.node:
                 await self._stop_pod(pod)
@@ -220,16 +244,18 @@ class Actions:
         if outcome is not None and outcome.absence and not run.confirmed:
             await self._confirm(run)
             return
-        if await self._patch_status(
-            run, record, status_of(facts, promised=record.status.starts_before is not None)
-        ):
+        if await self._patch_status(run, record, status_of(facts)):
             run.spoke = now
             await self._told(record, facts)
 
     async def _patch_status(self, run: Run, record: AgentJobRecord, status: dict[str, object]) -> bool:
         """Write a status that was worked out from `record`; return False when that is out of date."""
         path = paths.agentjob(record.namespace, record.name)
-        body = {"metadata": {"uid": run.uid, "resourceVersion": str(record.version)}, "status": status}
+        gone = {
+            name: None for name, there in _clearable(record.status).items() if there and name not in status
+        }
+        whole = {**gone, **status} if "phase" in status else status
+        body = {"metadata": {"uid": run.uid, "resourceVersion": str(record.version)}, "status": whole}
         try:
             content = await self._session.write(
                 "patch", "agentjobs/status", "PATCH", f"{path}/status", body=body, content_type=MERGE_PATCH
@@ -268,8 +294,8 @@ class Actions:
         except ApiError as error:
             if error.status != 404:
                 raise
-            if run.job is not None:
-                self._jobs.remove(run.job.uid)
+            if (known := run.job) is not None:
+                self._jobs.remove(known.uid)
         selector = {"labelSelector": f"{names.LABEL_RUN_UID}={run.uid}"}
         content = await self._session.request("GET", paths.pods(record.namespace), params=selector)
         found = [PodRecord(raw) for raw in msgspec.json.decode(content, type=_ItemList).items]
@@ -316,3 +342,14 @@ class Actions:
         except ApiError as error:
             # The status says it already: an event more or less is not worth a second try.
             _log.warning("run %s: its event was not stored: %s", record.uid, error)
+
+
+def _clearable(stored: Stored) -> dict[str, str | None]:
+    """Return what a stored status tells that may cease to be so: a merge patch removes it only when told."""
+    return {
+        "startsBefore": stored.starts_before,
+        "scheduledAt": stored.scheduled_at,
+        "k8sJobName": stored.k8s_job_name,
+        "podName": stored.pod_name,
+        "nodeName": stored.node_name,
+    }

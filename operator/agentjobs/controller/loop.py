@@ -16,6 +16,7 @@ from agentjobs.cluster.reflector import Reflector
 from agentjobs.cluster.session import Session
 from agentjobs.cluster.writer import Writer
 from agentjobs.controller.actions import Actions, Need
+from agentjobs.controller.nodes import Nodes
 from agentjobs.controller.run import QUIET, Run
 from agentjobs.controller.state import State
 from agentjobs.errors import ApiError
@@ -35,7 +36,8 @@ class Loop:
 
     def __init__(self, session: Session) -> None:
         self.session = session
-        self.state = state = State(now_micros)
+        self.nodes = Nodes(session, self._nodes_changed)
+        self.state = state = State(now_micros, self.nodes.offered)
         ours = names.LABEL_RUN_UID
         self.agentjobs = Reflector(session, paths.AGENTJOBS, AgentJobRecord, state.agentjob_changed)
         state.find = self.agentjobs.objects.get
@@ -45,6 +47,7 @@ class Loop:
         self.writer = Writer(self.actions.write)
         self.started = asyncio.Event()
         self.stopping = False
+        self._capacity_dirty = False  # what nodes offer is worked out once a cycle, however many pods changed
         self._timers: list[tuple[int, str]] = []
         self._catalogue_read = asyncio.Event()
 
@@ -53,6 +56,7 @@ class Loop:
         async with asyncio.TaskGroup() as group:
             for reflector in (self.agentjobs, self.jobs, self.pods):
                 group.create_task(reflector.run())
+            group.create_task(self.nodes.run())
             group.create_task(self._resync())
             group.create_task(self.writer.run())
             await asyncio.sleep(0)  # the writer's workers are tasks of their own
@@ -77,6 +81,10 @@ class Loop:
         except TimeoutError:
             _log.warning("%d writes are left for the next start", self.writer.depth)
 
+    def _nodes_changed(self) -> None:
+        self._capacity_dirty = True
+        self.state.woken.set()
+
     # -- one cycle -------------------------------------------------------------------------------
 
     def _cycle(self, now: int) -> int | None:
@@ -91,6 +99,9 @@ class Loop:
         for uid in touched:
             if (run := state.runs.get(uid)) is not None:
                 state.settle(run)
+        if self._capacity_dirty:
+            self._capacity_dirty = False
+            state.capacity_changed()
         looks = [] if self.stopping else [self._decide(name, now, touched) for name in state.pools]
         for uid in touched:
             if (run := state.runs.get(uid)) is not None:
@@ -125,7 +136,7 @@ class Loop:
         """Return when time alone will change what a run needs, microseconds since the epoch."""
         if run.over:
             return None
-        moments = [moment for moment in (run.expiry,) if moment is not None]
+        moments = [moment for moment in (run.expiry, run.hole_until) if moment is not None]
         if run.waits:
             moments.append(run.next_word(Phase.PENDING))
         elif run.posted and run.started is None:

@@ -27,7 +27,9 @@ class Run:
 
     Attributes:
         record: the AgentJob; None once it is deleted, while its Job or pod is still there.
-        job, pods: what Kubernetes has of the present attempt.
+        jobs, pods: what Kubernetes has, by uid; of earlier attempts too.
+        attempt: the present one, from 1: one more than the stored status tells of.
+        given_up: what an attempt held that was given up and may still hold it.
         posted: the Job was stored at some time: from then on it is never created again.
         failure: (reason, message) of a schedule failure found here, not by Kubernetes.
         request: what it asks for; None when the spec was not read yet, or cannot be.
@@ -36,13 +38,15 @@ class Run:
     """
 
     __slots__ = (
+        "attempt",
         "booked",
         "completed",
         "confirmed",
         "created",
         "decision",
         "failure",
-        "job",
+        "given_up",
+        "jobs",
         "pods",
         "posted",
         "record",
@@ -57,9 +61,11 @@ class Run:
     def __init__(self, uid: str) -> None:
         self.uid = uid
         self.record: AgentJobRecord | None = None
-        self.job: JobRecord | None = None
+        self.jobs: dict[str, JobRecord] = {}
         self.pods: dict[str, PodRecord] = {}
+        self.attempt = 1
         self.decision: Decision | None = None
+        self.given_up: Decision | None = None
         self.posted = False
         self.failure: tuple[str, str] | None = None
         self.request: ResourceRequirements | None = None
@@ -82,23 +88,42 @@ class Run:
     @property
     def waits(self) -> bool:
         """Whether it needs a decision: nothing was decided, posted or found wrong with it."""
-        return not (
-            self.over or self.posted or self.decision or self.failure or self.record is None
-        ) and not (self.record.deleting)
+        if self.over or self.posted or self.decision or self.failure or self.record is None:
+            return False
+        return not self.record.deleting and not self.holds and not self.old_jobs
 
     @property
     def holds(self) -> bool:
         """Whether it has its slot: from the decision until its pod is terminal or gone."""
         if any(not pod.terminal for pod in self.pods.values()):
             return True
-        if self.job is not None:
-            return not self.pods and self.job.finished is None
-        return self.decision is not None and not self.posted and not self.failure and not self.over
+        if any(job.finished is None and not self._pods_of(job.attempt) for job in self.jobs.values()):
+            return True
+        return (
+            not self.jobs
+            and self.decision is not None
+            and not self.posted
+            and not self.failure
+            and not self.over
+        )
 
     @property
     def empty(self) -> bool:
         """Whether nothing is left that the operator must think about."""
-        return self.over and self.told and self.job is None and not self.pods
+        return self.over and self.told and not self.jobs and not self.pods
+
+    @property
+    def job(self) -> JobRecord | None:
+        """The Job of the present attempt, where it is there."""
+        return next((job for job in self.jobs.values() if job.attempt == str(self.attempt)), None)
+
+    @property
+    def old_jobs(self) -> list[JobRecord]:
+        """The Jobs of attempts that were given up."""
+        return [job for job in self.jobs.values() if job.attempt != str(self.attempt)]
+
+    def _pods_of(self, attempt: str) -> list[PodRecord]:
+        return [pod for pod in self.pods.values() if pod.attempt == attempt]
 
     @property
     def told(self) -> bool:
@@ -112,8 +137,7 @@ class Run:
             return self.job.name
         assert self.record is not None
         stored = self.record.status.k8s_job_name
-        attempt = self.decision.attempt if self.decision else 1
-        return stored or identity.job_name(self.record.name, self.uid, attempt)
+        return stored or identity.job_name(self.record.name, self.uid, self.attempt)
 
     @property
     def timeout_seconds(self) -> int:
@@ -136,8 +160,22 @@ class Run:
         if not self.posted:
             return None
         # A deadline of 1 is never set at the start: the operator lowered it, before a restart or after.
-        expired = any(pod.deadline == 1 for pod in self.pods.values())
-        return observe(self.job, self.pods.values(), timeout_seconds=self.timeout_seconds, expired=expired)
+        pods = self._pods_of(str(self.attempt))
+        expired = any(pod.deadline == 1 for pod in pods)
+        return observe(self.job, pods, timeout_seconds=self.timeout_seconds, expired=expired)
+
+    @property
+    def hole_until(self) -> int | None:
+        """When an attempt that fills a hole is given up unless it started; None where it fills none."""
+        if self.decision is None or not self.decision.hole or self.started is not None:
+            return None
+        return self.decision.scheduled + self.decision.start_seconds * times.SECOND
+
+    def turn_to(self, attempt: int) -> None:
+        """Begin another attempt: what was decided and seen of the last one is history."""
+        self.attempt, self.given_up, self.decision = attempt, self.decision or self.given_up, None
+        self.posted = self.confirmed = False
+        self.started = self.completed = None
 
     def note_times(self, outcome: Outcome, now: int) -> None:
         """Remember when the start and the end were first seen, within the kubelet's own second."""
@@ -194,6 +232,29 @@ class Run:
             node_name=(pod.node or None) if pod else record.status.node_name,
             exit_code=outcome.exit_code,
             returned=outcome.returned,
+        )
+
+    def given_up_facts(self, now: int) -> Facts:
+        """Return the status of a run whose attempt did not start in the hole that it was given."""
+        assert self.record is not None
+        assert self.decision is not None
+        seconds = self.decision.start_seconds
+        over = {
+            "number": self.attempt,
+            "reason": "BackfillMissed",
+            "message": f"not started within {seconds} s, all that a promise to another run left",
+            "k8sJobName": self.job_name,
+            "scheduledAt": times.text(self.decision.scheduled),
+            "completedAt": times.text(now),
+        }
+        return Facts(
+            job_id=self.record.status.job_id or identity.job_id(self.record.created, self.uid),
+            generation=self.record.generation,
+            phase=Phase.PENDING,
+            reason="BackfillMissed",
+            message=f"{over['message']}; back in its old place",
+            created=self.created,
+            attempts=(*self.record.status.attempts, over),
         )
 
     def _worth_a_write(self, facts: Facts, now: int) -> bool:

@@ -7,7 +7,7 @@ and rebuilt at any moment. Nothing here does I/O.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 
 from agentjobs.apis import times
 from agentjobs.apis.agentjob import Priority
@@ -27,12 +27,15 @@ from agentjobs.scheduling.resources import Amounts
 
 _ONE_SLOT = Amounts(slots=1)
 
+Offered = Callable[[Mapping[str, str], Mapping[str, Holding]], dict[str, Amounts]]
+
 
 class State:
     """Takes what the reflectors tell, keeps the pools' books, and remembers which runs want a look.
 
     Args:
         clock: returns the time in microseconds since the epoch.
+        offered: returns what the nodes of a selection offer, given what other pools' runs hold there.
 
     Attributes:
         find: returns the stored AgentJob with a uid, or None; the reflector's, once there is one.
@@ -40,7 +43,7 @@ class State:
         live: the first lists are complete; what is seen from now on is new.
     """
 
-    def __init__(self, clock: Callable[[], int]) -> None:
+    def __init__(self, clock: Callable[[], int], offered: Offered = lambda _labels, _others: {}) -> None:
         self.runs: dict[str, Run] = {}
         self.pools: dict[str, Pool] = {}
         self.catalogue = Catalogue()
@@ -49,6 +52,7 @@ class State:
         self.live = False
         self.find: Callable[[str], AgentJobRecord | None] = lambda _: None
         self._clock = clock
+        self._offered = offered
 
     # -- what is told ----------------------------------------------------------------------------
 
@@ -74,12 +78,22 @@ class State:
         record = new or old
         assert record is not None
         run = self._run(record.run_uid)
-        run.job, run.posted, run.confirmed = new, True, False
-        run.decision = decisions.read(record.annotation) or run.decision
+        run.confirmed = False
+        if new is None:
+            run.jobs.pop(record.uid, None)
+        else:
+            run.jobs[record.uid] = new
+        if record.attempt == str(run.attempt):
+            self._adopt_job(run, record)
+        self.touch(run.uid)
+
+    def _adopt_job(self, run: Run, job: JobRecord) -> None:
+        """Take from the Job of the present attempt what was decided for it."""
+        run.posted = True
+        run.decision = decisions.read(job.annotation) or run.decision
         if run.decision is not None:
             run.created = run.decision.created
             self.pool_of(run).remember(run.decision.team, served=run.decision.scheduled)
-        self.touch(run.uid)
 
     def pod_changed(self, old: PodRecord | None, new: PodRecord | None) -> None:
         """A pod of ours was seen, changed or deleted."""
@@ -101,9 +115,21 @@ class State:
         for name, pool in self.pools.items():
             if name not in self.catalogue.pools:
                 pool.retire()
-        for name in self.catalogue.pools:
-            self.pool(name).configure(self.catalogue.settings(name, None))
+        self.capacity_changed()
+
+    def capacity_changed(self) -> None:
+        """Pools were edited, or what nodes offer has changed."""
+        for name, spec in self.catalogue.pools.items():
+            nodes = None
+            if spec.capacity is not None and spec.capacity.nodes is not None:
+                nodes = self._offered(spec.capacity.nodes.match_labels, self._others(name))
+            self.pool(name).configure(self.catalogue.settings(name, nodes))
         self.woken.set()
+
+    def _others(self, name: str) -> dict[str, Holding]:
+        """Return what runs of other pools hold."""
+        pools = (pool for pool in self.pools.values() if pool.name != name)
+        return {uid: holding for pool in pools for uid, holding in pool.books.holdings.items()}
 
     def touch(self, uid: str) -> None:
         """Ask for a look at a run in the next cycle."""
@@ -111,7 +137,7 @@ class State:
         self.woken.set()
 
     def go_live(self, stored: Iterable[AgentJobRecord]) -> None:
-        """Everything was listed once: take from the stored runs what the books remember of those that are over.
+        """Everything was listed once: take from stored runs what the books remember of those that are over.
 
         That is who was served last, which teams are known, and what was promised.
         """
@@ -170,7 +196,7 @@ class State:
         assert record is not None
         request = start.run.request
         run.decision = Decision(
-            attempt=1,
+            attempt=run.attempt,
             created=run.created,
             scheduled=start.scheduled,
             pool=record.pool,
@@ -181,6 +207,7 @@ class State:
             gpu_count=request.gpu_count,
             timeout_seconds=start.run.timeout_seconds,
             start_seconds=start.start_seconds,
+            hole=start.backfill,
             avoid_node=start.avoid_node or "",
         )
         return run
@@ -215,6 +242,11 @@ class State:
         if run.record is None:
             return
         status = run.record.status
+        attempt = 1 + len(status.attempts)
+        if not status.terminal and attempt > run.attempt:
+            run.turn_to(attempt)
+            if run.job is not None:
+                self._adopt_job(run, run.job)
         if status.phase in ("SCHEDULED", "RUNNING", "CANCELING"):
             run.posted = True
         run.started = run.started or times.parse(status.started_at)
@@ -247,7 +279,7 @@ class State:
 
     def _as_holding(self, run: Run) -> Holding:
         """Return what a run holds; of one whose decision cannot be read, one slot without a known end."""
-        decision = run.decision
+        decision = run.decision or run.given_up
         if decision is None:
             team = run.record.team if run.record is not None else ""
             return Holding(run.uid, team, False, _ONE_SLOT, None)

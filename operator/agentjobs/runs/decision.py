@@ -32,6 +32,7 @@ class Decision(msgspec.Struct, frozen=True, rename="camel"):
         cpu_millicores, memory_mb, gpu_count: the envelope, beside one execution slot.
         timeout_seconds: the run's own time, from the start of the container.
         start_seconds: how long the container may take to start; less than the pool's where it fills a hole.
+        hole: whether it fills a hole before a reservation: it is given up when it has not started in time.
         avoid_node: a node that its pod must not be placed on; "" for none.
     """
 
@@ -46,6 +47,7 @@ class Decision(msgspec.Struct, frozen=True, rename="camel"):
     gpu_count: _Amount
     timeout_seconds: _Amount
     start_seconds: _Amount = 300
+    hole: bool = False
     avoid_node: str = ""
 
     @property

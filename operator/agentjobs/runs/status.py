@@ -22,6 +22,8 @@ class Facts:
         created: when the run was first seen, within its creation second.
         scheduled: when its Job was decided.
         completed: when the agent ended, or when it was seen that it never will.
+        starts_before: the promise of a run that waits.
+        attempts: those that are over, as JSON; empty when nothing is to be changed.
     """
 
     job_id: str
@@ -39,12 +41,11 @@ class Facts:
     node_name: str | None = None
     exit_code: int | None = None
     returned: Returned = field(default_factory=Returned)
+    attempts: tuple[dict[str, Any], ...] = ()
 
 
-def status_of(facts: Facts, *, promised: bool = False) -> dict[str, Any]:
+def status_of(facts: Facts) -> dict[str, Any]:
     """Return the whole status as JSON; what is not known yet is left out.
-
-    `promised` says that a promise is stored; it is removed where there is none any more.
 
     The four times never decrease, whatever the clocks of the node and of this machine say.
     """
@@ -68,13 +69,13 @@ def status_of(facts: Facts, *, promised: bool = False) -> dict[str, Any]:
         "podName": facts.pod_name,
         "nodeName": facts.node_name,
         "exitCode": facts.exit_code,
+        "attempts": list(facts.attempts) or None,
         **_last_words(facts),
         "conditions": _conditions(facts, reason, created, scheduled, started, completed),
     }
     if completed is not None and started is not None:
         status["duration"] = f"{(completed - started + times.SECOND // 2) // times.SECOND}s"
-    known = {name: value for name, value in status.items() if value is not None}
-    return {**known, "startsBefore": None} if promised and facts.starts_before is None else known
+    return {name: value for name, value in status.items() if value is not None}
 
 
 def _not_before(moment: int | None, earlier: int) -> int | None:
