@@ -7,6 +7,9 @@ taken as absent instead of stopping the reader.
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 import msgspec
@@ -71,6 +74,7 @@ class Object(Wire):
 
 
 _OBJECT = msgspec.json.Decoder(Object)
+_NOTHING: Mapping[str, str] = MappingProxyType({})
 _SPEC_FIELDS = 3  # their level in an object
 
 
@@ -81,7 +85,7 @@ class Record:
 
     def __init__(self, metadata: Metadata) -> None:
         self.uid = metadata.uid
-        self.namespace = metadata.namespace
+        self.namespace = sys.intern(metadata.namespace)
         self.name = metadata.name
         self.version = int(metadata.resource_version) if metadata.resource_version.isdecimal() else 0
         self.created = times.parse(metadata.creation_timestamp) or 0
@@ -89,7 +93,11 @@ class Record:
 
 
 class AgentJobRecord(Record):
-    """An AgentJob; `spec` (JSON) and `simulation` are dropped once the run has ended."""
+    """An AgentJob.
+
+    Tens of thousands of ended ones are kept, and all that may follow is an edit: of those the `spec`
+    (JSON), `simulation` and the rest of the status are dropped, and common strings are shared by all.
+    """
 
     __slots__ = ("generation", "pool", "priority", "simulation", "spec", "status", "team")
 
@@ -98,11 +106,14 @@ class AgentJobRecord(Record):
         super().__init__(found.metadata)
         self.generation = found.metadata.generation
         head = lenient(found.spec, Head)
-        self.team, self.priority, self.pool = head.team_id, head.priority, head.pool
+        self.team, self.priority, self.pool = map(sys.intern, (head.team_id, head.priority, head.pool))
         self.status = lenient(found.status, Stored)
         self.spec: bytes = b""
-        self.simulation: dict[str, str] = {}
-        if not self.status.terminal:
+        self.simulation: Mapping[str, str] = _NOTHING
+        if self.status.terminal:
+            phase, generation = sys.intern(self.status.phase), self.status.observed_generation
+            self.status = Stored(phase=phase, observed_generation=generation)
+        else:
             self.spec = bytes(found.spec)
             self.simulation = simulation(found.metadata.annotations)
 

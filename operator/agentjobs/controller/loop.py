@@ -125,9 +125,11 @@ class Loop:
     def _ask(self, run: Run, now: int) -> None:
         """Ask the writer for what a run needs now, and set its clock for what it will need later."""
         need = self.actions.need(run, now)
-        if need is not None and not (self.stopping and need is Need.POST):
-            self.writer.add(run.uid, need)
         later = self._later(run, now)
+        if need is Need.STATUS and now < run.shares_until and self.writer.loaded and not self.stopping:
+            later = min(later or run.shares_until, run.shares_until)
+        elif need is not None and not (self.stopping and need is Need.POST):
+            self.writer.add(run.uid, need)
         if later is not None and (run.timer is None or later < run.timer):
             run.timer = later
             heapq.heappush(self._timers, (later, run.uid))

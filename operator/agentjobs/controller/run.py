@@ -16,6 +16,7 @@ from agentjobs.runs.status import Facts
 from agentjobs.scheduling.model import Wait
 
 PATIENCE = 2 * times.SECOND  # a run that waits longer than this is told why
+SHARE = 2 * times.SECOND  # under load a transition waits this long at most for one to share a write with
 QUIET = 30 * times.SECOND  # and hears of another reason no sooner than after this
 
 
@@ -148,6 +149,12 @@ class Run:
         if self.started is None or self.decision is None:
             return None
         return self.started + self.decision.timeout_seconds * times.SECOND
+
+    @property
+    def shares_until(self) -> int:
+        """Until when its last transition may wait for the next one, to share a write; microseconds."""
+        since = self.started or (self.decision.scheduled if self.decision else 0)
+        return since + SHARE
 
     def live_pods(self) -> Iterable[PodRecord]:
         """Return the pods in which something may run."""

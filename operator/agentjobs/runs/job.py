@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 from agentjobs.apis import names
@@ -37,7 +38,7 @@ def job_manifest(
     pool: AgentPoolSpec,
     decision: Decision,
     allowed_secrets: frozenset[str] = frozenset(),
-    annotations: dict[str, str] | None = None,
+    annotations: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
     """Return the Job of one attempt.
 
