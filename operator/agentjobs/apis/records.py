@@ -97,9 +97,12 @@ class AgentJobRecord(Record):
 
     Tens of thousands of ended ones are kept, and all that may follow is an edit: of those the `spec`
     (JSON), `simulation` and the rest of the status are dropped, and common strings are shared by all.
+
+    Attributes:
+        served, ended: when it was scheduled and when it ended, microseconds since the epoch; 0 for never.
     """
 
-    __slots__ = ("generation", "pool", "priority", "simulation", "spec", "status", "team")
+    __slots__ = ("ended", "generation", "pool", "priority", "served", "simulation", "spec", "status", "team")
 
     def __init__(self, raw: bytes | msgspec.Raw) -> None:
         found = nesting.decode(raw, _OBJECT, _SPEC_FIELDS)
@@ -108,6 +111,8 @@ class AgentJobRecord(Record):
         head = lenient(found.spec, Head)
         self.team, self.priority, self.pool = map(sys.intern, (head.team_id, head.priority, head.pool))
         self.status = lenient(found.status, Stored)
+        self.served = times.parse(self.status.scheduled_at) or 0
+        self.ended = times.parse(self.status.completed_at) or 0
         self.spec: bytes = b""
         self.simulation: Mapping[str, str] = _NOTHING
         if self.status.terminal:

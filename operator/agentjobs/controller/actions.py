@@ -193,7 +193,8 @@ class Actions:
         await self._confirm(run)
         if self._unstarted(run):
             facts = run.given_up_facts(now)
-            await self._patch_status(run, run.record, status_of(facts))
+            if await self._patch_status(run, run.record, status_of(facts)):
+                run.spoke = now
 
     async def _stop(self, run: Run) -> None:
         for job in run.old_jobs:

@@ -120,6 +120,8 @@ class Loop:
             metrics.POLICY_FAULTS.labels(name).inc()
         metrics.PENDING.labels(name).set(pool.waiting)
         metrics.HELD.labels(name).set(pool.books.held.slots)
+        for outcome, count in pool.promises.outcomes.items():
+            metrics.PROMISES.labels(name, outcome).set(count)
         return plan.look_again
 
     def _ask(self, run: Run, now: int) -> None:

@@ -143,13 +143,11 @@ class State:
         """
         self.live = True
         for record in stored:
-            status, pool = record.status, self.pool(record.pool)
-            served, ended = times.parse(status.scheduled_at) or 0, times.parse(status.completed_at) or 0
-            if served or ended:
-                pool.remember(record.team, served=served, ended=ended)
-            before = times.parse(status.starts_before)
-            if before is not None and not status.terminal:
-                pool.resume(record.uid, before)
+            if record.served or record.ended:
+                self.pool(record.pool).remember(record.team, served=record.served, ended=record.ended)
+            before = times.parse(record.status.starts_before)
+            if before is not None:
+                self.pool(record.pool).resume(record.uid, before)
 
     # -- the books -------------------------------------------------------------------------------
 

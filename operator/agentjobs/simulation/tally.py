@@ -200,7 +200,11 @@ class Tally:
                 for index, (name, top) in enumerate(zip(capacity._fields, capacity, strict=True))
                 if top and window
             },
-            self._idle / (self._waiting_time * slots) if slots and self._waiting_time else 0.0 if slots else None,
+            self._idle / (self._waiting_time * slots)
+            if slots and self._waiting_time
+            else 0.0
+            if slots
+            else None,
             self._past_urgent,
             self._backfilled,
             dict(promises),
