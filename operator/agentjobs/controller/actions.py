@@ -86,7 +86,7 @@ class Actions:
 
     def _to_stop(self, run: Run, now: int) -> bool:
         """Whether something runs that must not: its time is over, or the run has ended without it."""
-        alive = [pod for pod in run.live_pods() if not pod.deleting and pod.deadline != _STOPPED]
+        alive = _unstopped(run)
         if run.over:
             unstarted = (
                 run.job is not None and not run.job.deleting and run.job.finished is None and not run.pods
@@ -174,12 +174,12 @@ class Actions:
         run.failure = ("NameConflict", f"a Job named {name} exists and is not this run's; it was left alone")
 
     async def _stop(self, run: Run) -> None:
-        for pod in list(run.live_pods()):
-            if pod.node:
-                await self._stop_pod(pod)
         # A pod without a node has no kubelet that could stop it, a Job without a pod may still make one.
-        if run.job is not None and all(not pod.node for pod in run.live_pods()):
+        if run.job is not None and not any(pod.node for pod in run.live_pods()):
             await self._delete_job(run.job)
+            return
+        for pod in _unstopped(run):
+            await self._stop_pod(pod)
 
     async def _stop_pod(self, pod: PodRecord) -> None:
         body = {"metadata": {"uid": pod.uid}, "spec": {"activeDeadlineSeconds": _STOPPED}}
@@ -313,3 +313,8 @@ class Actions:
         except ApiError as error:
             # The status says it already: an event more or less is not worth a second try.
             _log.warning("run %s: its event was not stored: %s", record.uid, error)
+
+
+def _unstopped(run: Run) -> list[PodRecord]:
+    """Return the pods in which something may run that nobody has asked to end."""
+    return [pod for pod in run.live_pods() if not pod.deleting and pod.deadline != _STOPPED]

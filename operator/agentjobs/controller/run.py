@@ -92,6 +92,8 @@ class Run:
             return True
         if self.job is not None:
             return not self.pods and self.job.finished is None
+        if self.record is None or self.record.deleting:
+            return False
         return self.decision is not None and not self.posted and not self.failure and not self.over
 
     @property
@@ -148,7 +150,8 @@ class Run:
         """Remember when the start and the end were first seen, within the kubelet's own second."""
         if self.started is None and outcome.started is not None:
             self.started = times.within_second(now, outcome.started)
-        if self.completed is None and outcome.phase.terminal:
+        # What only seems to be gone may turn out to run on.
+        if self.completed is None and outcome.phase.terminal and (self.confirmed or not outcome.absence):
             ended = outcome.completed
             self.completed = now if ended is None else times.within_second(now, ended)
 
@@ -167,7 +170,7 @@ class Run:
         record = self.record
         assert record is not None
         base = Facts(
-            job_id=record.status.job_id or identity.job_id(record.created, self.uid),
+            job_id=identity.job_id(record.created, self.uid),
             generation=record.generation,
             phase=Phase.PENDING,
             reason=wait.reason.value if wait else "",

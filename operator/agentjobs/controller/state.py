@@ -72,6 +72,8 @@ class State:
         record = new or old
         assert record is not None
         run = self._run(record.run_uid)
+        if run.job is not None and run.job.uid != record.uid:
+            return  # whatever else carries the labels of this run: it goes by the Job it has
         run.job, run.posted, run.confirmed = new, True, False
         run.decision = decisions.read(record.annotation) or run.decision
         if run.decision is not None:
