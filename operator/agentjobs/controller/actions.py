@@ -244,7 +244,7 @@ class Actions:
         try:
             stored = AgentJobRecord(await self._session.request("GET", path))
         except ApiError as error:
-            if error.status != 404:
+            if not error.absent:
                 raise
             self._agentjobs.remove(run.uid)
             return
@@ -263,7 +263,7 @@ class Actions:
             if job.run_uid == run.uid:
                 self._jobs.upsert(job)
         except ApiError as error:
-            if error.status != 404:
+            if not error.absent:
                 raise
             if run.job is not None:
                 self._jobs.remove(run.job.uid)
