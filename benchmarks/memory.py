@@ -27,8 +27,8 @@ def measure() -> Report:
     report = Report(
         "memory",
         f"Of the AgentJobs stored, {PENDING:,} wait in a pool on hold and the rest has ended; they are "
-        "copies of real ones, put into etcd. The operator is started anew; once it is ready and calm its memory is "
-        f"read, then its CPU over {REST_SECONDS:.0f} s in which nothing happens.",
+        "copies of real ones, put into etcd. The operator is started anew; once it is ready and calm its "
+        f"memory is read, then its CPU over {REST_SECONDS:.0f} s in which nothing happens.",
     )
     with running(report.name) as cluster:
         finished = _finished(cluster)
