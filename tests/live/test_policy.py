@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from datetime import datetime
+from functools import partial
 
 import pytest
 
@@ -21,7 +22,7 @@ def small_nodes(lab: Lab) -> Iterator[None]:
     for name in SMALL:
         labels = {"type": "simulated", "size": "small", "kubernetes.io/hostname": name}
         lab.make(NODES, {"metadata": {"name": name, "labels": labels}})
-        eventually(lambda name=name: ready(lab, name))
+        eventually(partial(ready, lab, name))
         amounts = {"cpu": "4", "memory": "16Gi", "ephemeral-storage": "100Gi", "pods": "100"}
         lab.api.patch(f"{NODES}/{name}/status", {"status": {"allocatable": amounts, "capacity": amounts}})
     foreign = {

@@ -18,7 +18,8 @@ from collections.abc import Awaitable, Callable
 _log = logging.getLogger(__name__)
 
 WORKERS = 16
-BUSY_WRITES = 20  # begun within a second: from then on it is worth while to let transitions share one
+# So many writes begun in so short a time: from then on it is worth while to let transitions share one.
+BUSY_WRITES, BUSY_SECONDS = 20, 2.0
 _RETRY_SECONDS = (0.2, 10.0)
 _TRIES_COUNTED = 20  # the pause has long been the longest by then
 
@@ -57,7 +58,7 @@ class Writer:
         """Whether more waits than the workers can take at once, or many writes were begun just now."""
         if len(self._urgency) > self._workers:
             return True
-        return len(self._begun) == BUSY_WRITES and time.monotonic() - self._begun[0] < 1
+        return len(self._begun) == BUSY_WRITES and time.monotonic() - self._begun[0] < BUSY_SECONDS
 
     def add(self, key: str, urgency: int) -> None:
         """Ask for a look at a key; the smaller `urgency` goes first. Asking twice is asking once."""

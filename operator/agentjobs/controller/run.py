@@ -100,13 +100,9 @@ class Run:
             return True
         if any(job.finished is None and not self._pods_of(job.attempt) for job in self.jobs.values()):
             return True
-        return (
-            not self.jobs
-            and self.decision is not None
-            and not self.posted
-            and not self.failure
-            and not self.over
-        )
+        if self.jobs or self.record is None or self.record.deleting:
+            return False
+        return self.decision is not None and not self.posted and not self.failure and not self.over
 
     @property
     def empty(self) -> bool:
@@ -188,7 +184,8 @@ class Run:
         """Remember when the start and the end were first seen, within the kubelet's own second."""
         if self.started is None and outcome.started is not None:
             self.started = times.within_second(now, outcome.started)
-        if self.completed is None and outcome.phase.terminal:
+        # What only seems to be gone may turn out to run on.
+        if self.completed is None and outcome.phase.terminal and (self.confirmed or not outcome.absence):
             ended = outcome.completed
             self.completed = now if ended is None else times.within_second(now, ended)
 
@@ -208,7 +205,7 @@ class Run:
         record = self.record
         assert record is not None
         base = Facts(
-            job_id=record.status.job_id or identity.job_id(record.created, self.uid),
+            job_id=identity.job_id(record.created, self.uid),
             generation=record.generation,
             phase=Phase.PENDING,
             reason=wait.reason.value if wait else "",

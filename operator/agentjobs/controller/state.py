@@ -78,6 +78,9 @@ class State:
         record = new or old
         assert record is not None
         run = self._run(record.run_uid)
+        known = run.job
+        if known is not None and known.uid != record.uid and known.attempt == record.attempt:
+            return  # whatever else carries the labels of this run: it goes by the Job it has
         run.confirmed = False
         if new is None:
             run.jobs.pop(record.uid, None)
