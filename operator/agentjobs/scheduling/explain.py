@@ -8,6 +8,7 @@ from agentjobs.scheduling import rules
 from agentjobs.scheduling.books import Books, Team
 from agentjobs.scheduling.lineup import Kind
 from agentjobs.scheduling.model import Run, Wait, WaitReason
+from agentjobs.scheduling.reservation import has_room
 from agentjobs.scheduling.resources import short
 from agentjobs.scheduling.rules import UNITS
 
@@ -93,7 +94,7 @@ def _share(policy: FairShare, books: Books, team: Team, kind: Kind) -> Wait:
         if kind.beyond >> index & 1 and keep and there is not None and there - asked < keep
     )
     held, top, kept, there = (
-        getattr(part, name) for part in (team.held, standing.top(team), standing.headroom, free)
+        getattr(part, name) for part in (team.held, standing.top(team.id), standing.headroom, free)
     )
     return Wait(
         WaitReason.TEAM_SHARE,
@@ -106,7 +107,7 @@ def _room(policy: FairShare, books: Books, run: Run) -> Wait | None:
     name = short(books.free, run.request)
     if name is not None:
         return rules.shortage(name, run.request, books.held, books.capacity)
-    if not policy.has_room(books, run.request, books.free):
+    if not has_room(books, run.request):
         asked = ", ".join(
             f"{amount} {UNITS[name]}" for name, amount in zip(UNITS, run.request, strict=True) if amount
         )

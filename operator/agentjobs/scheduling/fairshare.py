@@ -15,8 +15,8 @@ from agentjobs.scheduling.books import Books, Team
 from agentjobs.scheduling.known import Known
 from agentjobs.scheduling.lineup import Entry, Group, Kind, Lineup
 from agentjobs.scheduling.model import Run, Start, Wait, WaitReason
-from agentjobs.scheduling.reservation import Booking
-from agentjobs.scheduling.resources import NOTHING, Amounts, Bounds, fits
+from agentjobs.scheduling.reservation import Booking, has_room
+from agentjobs.scheduling.resources import NOTHING, Amounts, Bounds
 from agentjobs.scheduling.rules import Standing
 
 
@@ -108,7 +108,7 @@ class FairShare:
         free, wanted = books.free, self._reservation_open(books, weight)
         for group, entry in self._lineup.heads(weight):
             request, timeout = group.kind.request, group.kind.timeout_seconds
-            stuck = not self.has_room(books, request, free) or self.booking.delayed_by(
+            stuck = not has_room(books, request) or self.booking.delayed_by(
                 books, request, timeout, weight, now
             )
             if (stuck and not wanted and not group.below) or self.parked(group.kind, free):
@@ -141,7 +141,7 @@ class FairShare:
     def _holder_fits(self, books: Books, holder: Run) -> bool:
         """Whether the holder starts: it has room and leaves what is guaranteed; its share is waived."""
         kind, free = self.kind(books, books.teams[holder.team], holder), books.free
-        return self._guarantee_allows(kind, free) and self.has_room(books, holder.request, free)
+        return self._guarantee_allows(kind, free) and has_room(books, holder.request)
 
     def _reserve(
         self,
@@ -186,14 +186,12 @@ class FairShare:
         """Return what rule 5 keeps for other teams than a kind's own."""
         return self._kept_total.minus(self._kept.get(kind.keeper or "", NOTHING))
 
-    def has_room(self, books: Books, request: Amounts, free: Bounds) -> bool:
-        """Whether a request fits what is free, and one of the nodes."""
-        return fits(free, request) and (books.nodes is None or bool(books.nodes.fitting(request)))
-
     def kind(self, books: Books, team: Team, run: Run) -> Kind:
         """Return the kind of a head, by what its team holds now."""
         alone = self.known.alone == team.id
-        beyond = 0 if alone else rules.beyond_share(self.standing, team, run.request)
+        beyond = 0 if alone else rules.beyond_share(
+            self.standing, self.standing.top(team.id), team.held, run.request
+        )
         owed = self.standing.guaranteed.get(team.id)
         exempt = rules.within_guarantee(owed, team.held, run.request, books.capacity)
         keeper = team.id if not exempt and team.id in self._kept else None

@@ -137,7 +137,7 @@ class Tally:
         self._measure(team)
         self._pending[self._weights[said.priority]] += 1
         self._held_then = (self._now, list(self._held))
-        within = not beyond_share(self._standing, team, asked)
+        within = not beyond_share(self._standing, self._standing.top(said.team), team.held, asked)
         part = self._part(said)
         part.within_share += within
         return within
