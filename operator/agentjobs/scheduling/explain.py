@@ -44,7 +44,7 @@ def _line(policy: FairShare, books: Books, team: Team, run: Run) -> Wait | None:
         if weight >= run.weight:
             break
         head = team.lines[weight].head
-        stop = rules.limit_stop(team, head) or policy.parked(policy.kind(books, team, head), books.free)
+        stop = rules.limit_stop(team, head) or policy.stopped(books, head, policy.kind(books, team, head))
         if stop is not None and stop.parks:
             return Wait(
                 WaitReason.BEHIND_OWN,
@@ -60,13 +60,11 @@ def _limit(team: Team, run: Run) -> Wait | None:
 
 def _parked(policy: FairShare, books: Books, team: Team, run: Run) -> Wait | None:
     kind = policy.kind(books, team, run)
-    stop = policy.parked(kind, books.free)
+    stop = policy.stopped(books, run, kind)
     if stop is None:
         return None
     if stop is WaitReason.GUARANTEED_TO_OTHERS:
         return _guaranteed(policy, books, kind)
-    if books.reservation is not None and books.reservation.uid == run.uid:
-        return None  # the holder's share is waived
     return _share(policy, books, team, kind)
 
 

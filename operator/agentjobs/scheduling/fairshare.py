@@ -53,6 +53,7 @@ class FairShare:
     def _pass(self, books: Books, now: int) -> Iterator[Start]:
         seen = -1
         while (weight := self._lineup.next_class(seen)) is not None:
+            self.booking.holder(books)  # it may have left, or met a limit
             slots = books.free.slots
             if slots is not None and slots <= 0 and not self._reservation_open(books, weight):
                 return  # nothing finds room, and the reservation is a more urgent run's
@@ -130,7 +131,8 @@ class FairShare:
         for above, kind in lined.items():
             if above >= entry.run.weight:
                 return False
-            if self.parked(kind, books.free):
+            head = books.teams[team].lines[above].head
+            if self.stopped(books, head, kind):
                 self._lineup.take(group)
                 for weight in [weight for weight in lined if weight >= entry.run.weight]:
                     del lined[weight]
@@ -168,6 +170,12 @@ class FairShare:
         return books.reservation is None or books.reservation.weight > weight
 
     # -- the rules, for a kind -------------------------------------------------------------------
+
+    def stopped(self, books: Books, head: Run, kind: Kind) -> WaitReason | None:
+        """Return which of rules 5 and 4 stops a head of a kind; its share does not stop the reservation's holder."""
+        stop = self.parked(kind, books.free)
+        waived = stop is WaitReason.TEAM_SHARE and books.reservation is not None
+        return None if waived and books.reservation.uid == head.uid else stop
 
     def parked(self, kind: Kind, free: Bounds) -> WaitReason | None:
         """Return which of rules 5 and 4 stops every head of a kind."""

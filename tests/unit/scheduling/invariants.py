@@ -36,6 +36,8 @@ def books_add_up(world: World, pool: Pool) -> None:
             rebuilt.held_critical,
             rebuilt.live,
         ), f"invariant 1: books of {team}"
+        if not world.exists:
+            continue  # whether a run never fits is known when the pool is
         assert {weight: list(line) for weight, line in kept.lines.items()} == {
             weight: list(line) for weight, line in rebuilt.lines.items()
         }, f"invariant 1: lines of {team}"
