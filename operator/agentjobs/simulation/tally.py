@@ -51,7 +51,7 @@ class Result:
         parts: by team and class.
         ends: by team, when its last run ended, microseconds from the first submission.
         shares: by team that ever waited, the mean dominant share it held meanwhile, for its weight.
-        utilisation: by resource that is limited, the part that was held from the first submission to the last.
+        utilisation: by resource that is limited, the part held from the first submission to the last.
         idle_while_waiting: the part of the slots that was free while a run waited; None without a limit.
         starts_past_urgent: starts at moments when a run of a more urgent class went on waiting.
         backfilled: starts before a reservation's holder, in the hole before its promise.
@@ -200,7 +200,11 @@ class Tally:
                 for index, (name, top) in enumerate(zip(capacity._fields, capacity, strict=True))
                 if top and window
             },
-            self._idle / (self._waiting_time * slots) if slots and self._waiting_time else 0.0 if slots else None,
+            self._idle / (self._waiting_time * slots)
+            if slots and self._waiting_time
+            else 0.0
+            if slots
+            else None,
             self._past_urgent,
             self._backfilled,
             dict(promises),
