@@ -44,6 +44,10 @@ class TraceError(AgentJobsError):
         self.column = column
 
 
+class OutputError(AgentJobsError):
+    """A file that was asked for cannot be written."""
+
+
 class PolicyError(AgentJobsError):
     """A scheduling policy cannot be loaded."""
 

@@ -97,6 +97,7 @@ class Books:
         self.ends: list[tuple[int, str]] = []  # (latest end, uid) of what holds, where it is known
         self.changed: set[str] = set()
         self.stretched = True
+        self.last_scheduled = 0  # the newest start: the next one is at least a microsecond later
         self.version = 0  # counts the changes of what is held and of what there is
         self.reservation: Reservation | None = None
         self.look_again: int | None = None

@@ -8,6 +8,7 @@ from agentjobs.scheduling import rules
 from agentjobs.scheduling.books import Books, Team
 from agentjobs.scheduling.lineup import Kind
 from agentjobs.scheduling.model import Run, Wait, WaitReason
+from agentjobs.scheduling.reservation import has_room
 from agentjobs.scheduling.resources import short
 from agentjobs.scheduling.rules import UNITS
 
@@ -43,7 +44,7 @@ def _line(policy: FairShare, books: Books, team: Team, run: Run) -> Wait | None:
         if weight >= run.weight:
             break
         head = team.lines[weight].head
-        stop = rules.limit_stop(team, head) or policy.parked(policy.kind(books, team, head), books.free)
+        stop = rules.limit_stop(team, head) or policy.stopped(books, head, policy.kind(books, team, head))
         if stop is not None and stop.parks:
             return Wait(
                 WaitReason.BEHIND_OWN,
@@ -59,13 +60,11 @@ def _limit(team: Team, run: Run) -> Wait | None:
 
 def _parked(policy: FairShare, books: Books, team: Team, run: Run) -> Wait | None:
     kind = policy.kind(books, team, run)
-    stop = policy.parked(kind, books.free)
+    stop = policy.stopped(books, run, kind)
     if stop is None:
         return None
     if stop is WaitReason.GUARANTEED_TO_OTHERS:
         return _guaranteed(policy, books, kind)
-    if books.reservation is not None and books.reservation.uid == run.uid:
-        return None  # the holder's share is waived
     return _share(policy, books, team, kind)
 
 
@@ -93,7 +92,7 @@ def _share(policy: FairShare, books: Books, team: Team, kind: Kind) -> Wait:
         if kind.beyond >> index & 1 and keep and there is not None and there - asked < keep
     )
     held, top, kept, there = (
-        getattr(part, name) for part in (team.held, standing.top(team), standing.headroom, free)
+        getattr(part, name) for part in (team.held, standing.top(team.id), standing.headroom, free)
     )
     return Wait(
         WaitReason.TEAM_SHARE,
@@ -106,7 +105,7 @@ def _room(policy: FairShare, books: Books, run: Run) -> Wait | None:
     name = short(books.free, run.request)
     if name is not None:
         return rules.shortage(name, run.request, books.held, books.capacity)
-    if not policy.has_room(books, run.request, books.free):
+    if not has_room(books, run.request):
         asked = ", ".join(
             f"{amount} {UNITS[name]}" for name, amount in zip(UNITS, run.request, strict=True) if amount
         )

@@ -15,8 +15,8 @@ from agentjobs.scheduling.books import Books, Team
 from agentjobs.scheduling.known import Known
 from agentjobs.scheduling.lineup import Entry, Group, Kind, Lineup
 from agentjobs.scheduling.model import Run, Start, Wait, WaitReason
-from agentjobs.scheduling.reservation import Booking
-from agentjobs.scheduling.resources import NOTHING, Amounts, Bounds, fits
+from agentjobs.scheduling.reservation import Booking, has_room
+from agentjobs.scheduling.resources import NOTHING, Amounts, Bounds
 from agentjobs.scheduling.rules import Standing
 
 
@@ -53,6 +53,7 @@ class FairShare:
     def _pass(self, books: Books, now: int) -> Iterator[Start]:
         seen = -1
         while (weight := self._lineup.next_class(seen)) is not None:
+            self.booking.holder(books)  # it may have left, or met a limit
             slots = books.free.slots
             if slots is not None and slots <= 0 and not self._reservation_open(books, weight):
                 return  # nothing finds room, and the reservation is a more urgent run's
@@ -108,7 +109,7 @@ class FairShare:
         free, wanted = books.free, self._reservation_open(books, weight)
         for group, entry in self._lineup.heads(weight):
             request, timeout = group.kind.request, group.kind.timeout_seconds
-            stuck = not self.has_room(books, request, free) or self.booking.delayed_by(
+            stuck = not has_room(books, request) or self.booking.delayed_by(
                 books, request, timeout, weight, now
             )
             if (stuck and not wanted and not group.below) or self.parked(group.kind, free):
@@ -130,7 +131,8 @@ class FairShare:
         for above, kind in lined.items():
             if above >= entry.run.weight:
                 return False
-            if self.parked(kind, books.free):
+            head = books.teams[team].lines[above].head
+            if self.stopped(books, head, kind):
                 self._lineup.take(group)
                 for weight in [weight for weight in lined if weight >= entry.run.weight]:
                     del lined[weight]
@@ -141,7 +143,7 @@ class FairShare:
     def _holder_fits(self, books: Books, holder: Run) -> bool:
         """Whether the holder starts: it has room and leaves what is guaranteed; its share is waived."""
         kind, free = self.kind(books, books.teams[holder.team], holder), books.free
-        return self._guarantee_allows(kind, free) and self.has_room(books, holder.request, free)
+        return self._guarantee_allows(kind, free) and has_room(books, holder.request)
 
     def _reserve(
         self,
@@ -169,6 +171,12 @@ class FairShare:
 
     # -- the rules, for a kind -------------------------------------------------------------------
 
+    def stopped(self, books: Books, head: Run, kind: Kind) -> WaitReason | None:
+        """Return which of rules 5 and 4 stops a head of a kind; its share does not stop the reservation's holder."""
+        stop = self.parked(kind, books.free)
+        waived = stop is WaitReason.TEAM_SHARE and books.reservation is not None
+        return None if waived and books.reservation.uid == head.uid else stop
+
     def parked(self, kind: Kind, free: Bounds) -> WaitReason | None:
         """Return which of rules 5 and 4 stops every head of a kind."""
         if not self._guarantee_allows(kind, free):
@@ -186,14 +194,12 @@ class FairShare:
         """Return what rule 5 keeps for other teams than a kind's own."""
         return self._kept_total.minus(self._kept.get(kind.keeper or "", NOTHING))
 
-    def has_room(self, books: Books, request: Amounts, free: Bounds) -> bool:
-        """Whether a request fits what is free, and one of the nodes."""
-        return fits(free, request) and (books.nodes is None or bool(books.nodes.fitting(request)))
-
     def kind(self, books: Books, team: Team, run: Run) -> Kind:
         """Return the kind of a head, by what its team holds now."""
         alone = self.known.alone == team.id
-        beyond = 0 if alone else rules.beyond_share(self.standing, team, run.request)
+        beyond = 0 if alone else rules.beyond_share(
+            self.standing, self.standing.top(team.id), team.held, run.request
+        )
         owed = self.standing.guaranteed.get(team.id)
         exempt = rules.within_guarantee(owed, team.held, run.request, books.capacity)
         keeper = team.id if not exempt and team.id in self._kept else None

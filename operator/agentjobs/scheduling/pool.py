@@ -29,7 +29,6 @@ class Pool:
         self._not_before: dict[str, int] = {}  # by uid: back-off of a run
         self._closed_until: dict[str, int] = {}  # by namespace: back-off of a full quota
         self._resumed: dict[str, int] = {}  # promises of before a restart, until the first look
-        self._last_scheduled = 0
 
     # -- what is true now ------------------------------------------------------------------------
 
@@ -63,8 +62,9 @@ class Pool:
         """Count a run as holding, or replace what is counted. A pod that is not bound keeps its likely node."""
         self._withdraw(holding.uid)
         known = self.books.holdings.get(holding.uid)
-        if known is not None and holding.node is None:
-            holding = holding._replace(node=known.node)
+        if holding.node is None and self.books.nodes is not None:
+            likely = known.node if known is not None else self.books.nodes.roomiest(holding.request)
+            holding = holding._replace(node=likely)
         if known != holding:
             self.books.hold(holding)
 
@@ -86,7 +86,7 @@ class Pool:
         books = self.books.team(team)
         books.last_served = max(books.last_served, served)
         books.last_end = max(books.last_end, ended)
-        self._last_scheduled = max(self._last_scheduled, served)
+        self.books.last_scheduled = max(self.books.last_scheduled, served)
         self.books.changed.add(team)
 
     def resume(self, uid: str, before: int) -> None:
@@ -131,15 +131,16 @@ class Pool:
 
     def why(self, uid: str, now: int) -> Wait | None:
         """Return why a run waits; None when it does not wait here, or would start at the next look."""
-        if uid in self._aside:
-            return self._aside[uid][1]
-        run = self.books.waiting.get(uid)
-        if run is None:
+        aside, run = self._aside.get(uid), self.books.waiting.get(uid)
+        if aside is None and run is None:
             return None
         if not self.exists:
             return Wait(WaitReason.POOL_MISSING, f"there is no AgentPool named {self.name}")
         if self.books.settings.on_hold:
             return Wait(WaitReason.POOL_ON_HOLD, f"pool {self.name} is on hold: nothing new starts in it")
+        if aside is not None:
+            return aside[1]
+        assert run is not None
         if self.fault:
             return Wait(WaitReason.HELD_BACK, self.fault)
         return self._policy.why(self.books, run, now)
@@ -164,8 +165,8 @@ class Pool:
     def _admit(self, start: Start, now: int) -> Start:
         run, books = start.run, self.books
         # Strictly increasing, so that the order of starts can be read from the stored runs.
-        scheduled = self._last_scheduled = max(now, self._last_scheduled + 1)
-        self.promises.started(run, scheduled, books.reservation)
+        scheduled = books.last_scheduled = max(now, books.last_scheduled + 1)
+        self.promises.started(run, now, books.reservation)
         books.withdraw(run.uid)
         node = books.nodes.roomiest(run.request, start.avoid_node) if books.nodes is not None else None
         until = latest_end(scheduled, start.start_seconds, run.timeout_seconds)
@@ -206,14 +207,16 @@ class Pool:
             return Wait(
                 WaitReason.TEAM_MISSING, f"pool {self.name} requires an AgentTeam with teamId {run.team!r}"
             )
+        never = rules.never_fits(settings, run.team, run.request, critical=run.critical)
+        if never:
+            return Wait(WaitReason.NEVER_FITS, never)
         if run.uid in self._not_before:
             return Wait(WaitReason.RETRY_BACKOFF, "the next attempt waits after the last one failed")
         if run.namespace in self._closed_until:
             return Wait(
                 WaitReason.QUOTA_EXCEEDED, f"the quota of namespace {run.namespace} allows no further Job now"
             )
-        never = rules.never_fits(settings, run.team, run.request, critical=run.critical)
-        return Wait(WaitReason.NEVER_FITS, never) if never else None
+        return None
 
     def _withdraw(self, uid: str) -> Run | None:
         aside = self._aside.pop(uid, None)

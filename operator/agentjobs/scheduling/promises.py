@@ -41,11 +41,11 @@ class Promises:
         """Something happened that may break what was promised so far."""
         self._disturb(cause)
 
-    def started(self, run: Run, scheduled: int, held: Reservation | None) -> None:
+    def started(self, run: Run, now: int, held: Reservation | None) -> None:
         """Settle a run's promise at its start, or note that it went before a less urgent holder."""
         promise = self._open.pop(run.uid, None)
         if promise is not None:
-            self.outcomes["Kept" if scheduled <= promise.before else promise.cause or "Unexplained"] += 1
+            self.outcomes["Kept" if now <= promise.before else promise.cause or "Unexplained"] += 1
         if held is not None and held.uid != run.uid and run.weight < held.weight:
             self._disturb("MoreUrgentClass", above=run.weight)
 

@@ -6,8 +6,8 @@ from bisect import bisect_right
 from typing import NamedTuple
 
 from agentjobs.scheduling import rules
-from agentjobs.scheduling.books import Books
-from agentjobs.scheduling.model import GRACE_SECONDS, LEAST_START_SECONDS, SECOND, Reservation, Run, Start
+from agentjobs.scheduling.books import Books, Team
+from agentjobs.scheduling.model import GRACE_SECONDS, LEAST_START_SECONDS, SECOND, PoolSettings, Reservation, Run, Start
 from agentjobs.scheduling.resources import NOTHING, Amounts, Bounds, fits, short
 from agentjobs.scheduling.rules import Standing
 
@@ -60,17 +60,15 @@ def outlook(books: Books, request: Amounts, now: int) -> Outlook | None:
 
 
 def _node(books: Books, request: Amounts, freed: dict[str, Amounts]) -> str | None:
+    """Return the node that has most room once some amounts are freed on some nodes."""
     if books.nodes is None:
         return None
-    roomy = books.nodes.roomiest(request)
-    if roomy is not None:
-        return roomy
-    for node in sorted(freed):
-        if node in books.nodes and fits(
-            Bounds(*books.nodes.free(node).plus(freed[node])), request._replace(slots=0)
-        ):
-            return node
-    return None
+    for node, amounts in freed.items():
+        books.nodes.give(node, amounts)
+    roomiest = books.nodes.roomiest(request)
+    for node, amounts in freed.items():
+        books.nodes.take(node, amounts)
+    return roomiest
 
 
 def hole_seconds(at: int, now: int, timeout_seconds: int, start_timeout_seconds: int) -> int | None:
@@ -90,10 +88,12 @@ class Booking:
     def __init__(self) -> None:
         self._outlook: Outlook | None = None
         self._worked_out: tuple[str, int] = ("", 0)  # for which holder and version of the books
-        self._good_until = 0  # when the next end passes, S may be another
+        self._good = (0, 0)  # from when until when: as ends pass, S may be another
+        self._possible: tuple[str, PoolSettings] | None = None  # who was found not to be too large for what
 
     def holder(self, books: Books) -> Run | None:
-        """Return the holder's run; the reservation ends with its wait, a change of class, or at a limit."""
+        """Return the holder's run; it loses the reservation with its wait, by a change of class, at a limit,
+        or when the pool has become too small for it."""
         if books.reservation is None:
             return None
         run = books.waiting.get(books.reservation.uid)
@@ -101,10 +101,23 @@ class Booking:
             run is None
             or run.weight != books.reservation.weight
             or rules.limit_stop(books.teams[run.team], run)
+            or self._too_large(books, run)
         ):
             books.reservation = None
             return None
         return run
+
+    def _too_large(self, books: Books, run: Run) -> bool:
+        """Whether a run would not fit even if nothing else held anything."""
+        if self._possible is not None and self._possible[0] == run.uid and self._possible[1] is books.settings:
+            return False
+        nodes, request = books.settings.nodes, run.request._replace(slots=0)
+        if not fits(books.capacity, run.request) or (
+            nodes is not None and not any(fits(Bounds(*offered), request) for offered in nodes.values())
+        ):
+            return True
+        self._possible = (run.uid, books.settings)
+        return False
 
     def take(self, books: Books, run: Run, now: int) -> bool:
         """Give the reservation to a run that lacks room; False when nobody can say when it would start."""
@@ -118,13 +131,14 @@ class Booking:
     def outlook(self, books: Books, now: int) -> Outlook | None:
         """Return S as it is now, moving the promise forward with it; None when nobody holds the reservation.
 
-        Where nobody can say when the holder starts any more, the promise stands in for S.
+        Where nobody can say when the holder starts any more, or it has room and waits for what is guaranteed
+        to others, the promise stands in for S, and what is free now for what is free then.
         """
         run, held = self.holder(books), books.reservation
         if run is None or held is None:
             return None
-        if self._worked_out != (run.uid, books.version) or now >= self._good_until:
-            seen = outlook(books, run.request, now)
+        if self._worked_out != (run.uid, books.version) or not self._good[0] <= now < self._good[1]:
+            seen = None if has_room(books, run.request) else outlook(books, run.request, now)
             if seen is not None and seen.at < held.before:
                 books.reservation = held._replace(before=seen.at, node=seen.node)
             self._keep(books, run, seen or Outlook(held.before, held.node, books.free.less(run.request)), now)
@@ -132,7 +146,7 @@ class Booking:
 
     def _keep(self, books: Books, run: Run, seen: Outlook, now: int) -> None:
         following = bisect_right(books.ends, (now, _LAST))
-        self._good_until = books.ends[following][0] if following < len(books.ends) else now
+        self._good = (now, books.ends[following][0] if following < len(books.ends) else now)
         self._worked_out = (run.uid, books.version)
         self._outlook = seen
 
@@ -142,10 +156,12 @@ class Booking:
         seen = self._binding(books, weight, now)
         if seen is None:
             return False
-        whole = books.settings.start_timeout_seconds
-        if hole_seconds(seen.at, now, timeout_seconds, whole) is not None:
-            return False
-        return not _beside(books, request, seen)
+        return self._hole(books, seen, timeout_seconds, now) is None and not _beside(books, request, seen)
+
+    def _hole(self, books: Books, seen: Outlook, timeout_seconds: int, now: int) -> int | None:
+        """Return how long a run that starts now may take to start before S."""
+        decided = max(now, books.last_scheduled + 1)
+        return hole_seconds(seen.at, decided, timeout_seconds, books.settings.start_timeout_seconds)
 
     def _binding(self, books: Books, weight: int, now: int) -> Outlook | None:
         """Return the outlook that a class must respect; None when it is more urgent than the holder."""
@@ -159,9 +175,15 @@ class Booking:
         seen = self._binding(books, run.weight, now)
         if seen is None:
             return Start(run, whole)
-        if _beside(books, run.request, seen) and _within_at(books, standing, run, seen, alone=alone):
+        assert books.reservation is not None
+        holder = books.waiting[books.reservation.uid]
+        if holder.team == run.team and not _leaves_limits(books.teams[run.team], run, holder):
+            return None
+        if _beside(books, run.request, seen) and (
+            alone or holder.team != run.team or _leaves_share(books, standing, run, holder, seen, now)
+        ):
             return Start(run, whole, avoid_node=seen.node)
-        hole = hole_seconds(seen.at, now, run.timeout_seconds, whole)
+        hole = self._hole(books, seen, run.timeout_seconds, now)
         return None if hole is None else Start(run, hole, backfill=True)
 
     def longest(self, books: Books, now: int) -> int | None:
@@ -169,8 +191,13 @@ class Booking:
         seen = self.outlook(books, now)
         if seen is None:
             return None
-        seconds = (seen.at - now) // SECOND - GRACE_SECONDS - LEAST_START_SECONDS
+        seconds = (seen.at - max(now, books.last_scheduled + 1)) // SECOND - GRACE_SECONDS - LEAST_START_SECONDS
         return seconds if seconds > 0 else None
+
+
+def has_room(books: Books, request: Amounts) -> bool:
+    """Whether a request fits what is free, and one of the nodes."""
+    return fits(books.free, request) and (books.nodes is None or bool(books.nodes.fitting(request)))
 
 
 def _beside(books: Books, request: Amounts, seen: Outlook) -> bool:
@@ -180,19 +207,24 @@ def _beside(books: Books, request: Amounts, seen: Outlook) -> bool:
     )
 
 
-def _within_at(books: Books, standing: Standing, run: Run, seen: Outlook, *, alone: bool) -> bool:
-    """Whether a run of the holder's own team leaves the holder within limit and share at S."""
-    assert books.reservation is not None
-    holder = books.waiting[books.reservation.uid]
-    if holder.team != run.team:
-        return True
-    team, still = books.teams[run.team], NOTHING
-    for holding in books.holdings.values():
-        if holding.team == run.team and (holding.until is None or holding.until > seen.at):
-            still = still.plus(holding.request)
-    both = run.request.plus(holder.request)
-    if short(team.settings.limit.less(still), both):
+def _leaves_limits(team: Team, run: Run, holder: Run) -> bool:
+    """Whether a run leaves the holder, of its own team, within the team's limits."""
+    if short(team.settings.limit.less(team.held.plus(run.request)), holder.request):
         return False
-    if alone or not short(standing.top(team).less(still), both):
+    if not (run.critical and holder.critical):
         return True
-    return not short(seen.left.less(run.request), standing.headroom)
+    critical = team.held_critical.plus(run.request)
+    return not short(team.settings.critical_limit.less(critical), holder.request)
+
+
+def _leaves_share(
+    books: Books, standing: Standing, run: Run, holder: Run, seen: Outlook, now: int
+) -> bool:
+    """Whether a run leaves the holder, of its own team, within its share at S."""
+    held = run.request
+    for holding in books.holdings.values():
+        over = holding.until is not None and now < holding.until <= seen.at
+        if holding.team == run.team and not over:
+            held = held.plus(holding.request)
+    beyond = rules.beyond_share(standing, standing.top(run.team), held, holder.request)
+    return rules.headroom_left(standing, seen.left.less(run.request), NOTHING, beyond)

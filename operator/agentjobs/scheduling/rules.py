@@ -60,9 +60,9 @@ class Standing:
             numerator = team.live
         return numerator * _WEIGHT_LIMIT**2 // team.settings.weight
 
-    def top(self, team: Team) -> Bounds:
+    def top(self, team: str) -> Bounds:
         """Return F of rule 4: the pool's share, or what the team is guaranteed where that is more."""
-        owed = self.guaranteed.get(team.id)
+        owed = self.guaranteed.get(team)
         if owed is None:
             return self.share
         return Bounds(*(None if s is None else max(s, o) for s, o in zip(self.share, owed, strict=True)))
@@ -119,13 +119,13 @@ def never_fits(settings: PoolSettings, team: str, request: Amounts, *, critical:
 # -- rule 4: share -----------------------------------------------------------------------------------
 
 
-def beyond_share(standing: Standing, team: Team, request: Amounts) -> int:
-    """Return the resources, as a bit mask, in which the run takes its team beyond its share.
+def beyond_share(standing: Standing, tops: Bounds, held: Amounts, request: Amounts) -> int:
+    """Return the resources, as a bit mask, in which a request takes a team that holds something beyond its share.
 
     The first use of a resource is always within it. A run with an empty mask is not stopped by rule 4,
     any other only while less than the headroom would stay free of one of these resources.
     """
-    mask, held, tops = 0, team.held, standing.top(team)
+    mask = 0
     for index in standing.finite:
         asked, used, top = request[index], held[index], tops[index]
         if asked and used > 0 and top is not None and used + asked > top:

@@ -17,7 +17,7 @@ from agentjobs.simulation.trace import Trace
 
 @contextmanager
 def opened(path: Path, *, team_column: str = "user", pool_name: str | None = None) -> Iterator[Trace]:
-    """Open a trace: `.jsonl`, `.csv` or `.swf`, each also with `.gz`; its runs are read as they are asked for.
+    """Open a trace: `.jsonl`, `.csv` or `.swf`, also with `.gz`; its runs are read as they are asked for.
 
     Raises:
         TraceError: for a file that cannot be opened or read, now or when its runs are asked for.
@@ -43,5 +43,5 @@ def opened(path: Path, *, team_column: str = "user", pool_name: str | None = Non
 
 def _text(path: Path) -> TextIO:
     if path.suffix == ".gz":
-        return cast(TextIO, gzip.open(path, "rt", encoding="utf-8-sig", newline=""))
+        return cast("TextIO", gzip.open(path, "rt", encoding="utf-8-sig", newline=""))
     return path.open(encoding="utf-8-sig", newline="")

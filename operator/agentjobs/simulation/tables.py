@@ -48,8 +48,8 @@ _SWF_COLUMNS = (
     "think_time",
 )
 _CHOSEN = (
-    "where the trace has no class, one run in ten is critical, two high, five default, two low, by a checksum "
-    "of the row; without a timeout it is the next of 10 min, 1, 2, 6, 12 h, 1, 3, 7, 30, 90 days; "
+    "where the trace has no class, one run in ten is critical, two high, five default, two low, by a "
+    "checksum of the row; without a timeout it is the next of 10 min, 1, 2, 6, 12 h, 1, 3, 7, 30, 90 days; "
     f"without a memory size it is {MEMORY_MB:,} MiB"
 )
 

@@ -51,7 +51,7 @@ class Result:
         parts: by team and class.
         ends: by team, when its last run ended, microseconds from the first submission.
         shares: by team that ever waited, the mean dominant share it held meanwhile, for its weight.
-        utilisation: by resource that is limited, the part that was held from the first submission to the last.
+        utilisation: by resource that is limited, the part held from the first submission to the last.
         idle_while_waiting: the part of the slots that was free while a run waited; None without a limit.
         starts_past_urgent: starts at moments when a run of a more urgent class went on waiting.
         backfilled: starts before a reservation's holder, in the hole before its promise.
@@ -137,7 +137,7 @@ class Tally:
         self._measure(team)
         self._pending[self._weights[said.priority]] += 1
         self._held_then = (self._now, list(self._held))
-        within = not beyond_share(self._standing, team, asked)
+        within = not beyond_share(self._standing, self._standing.top(said.team), team.held, asked)
         part = self._part(said)
         part.within_share += within
         return within

@@ -62,7 +62,7 @@ class Trace:
 
 
 def chosen_class(row: str) -> Priority:
-    """Return the class of a run whose trace has none: by a checksum of its row, so that it is always the same."""
+    """Return the class of a run whose trace has none: by a checksum of its row, so always the same."""
     return _CLASSES[zlib.crc32(row.encode()) % len(_CLASSES)]
 
 

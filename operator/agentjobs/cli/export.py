@@ -1,0 +1,190 @@
+"""`agentjobs export`: the pools, teams and runs of a cluster as a trace that can be replayed.
+
+Runs that ended take as long as they took. Of those that have not, nobody knows: the median of their team's
+ended runs in the pool, else of all there, else their timeout stands in, and what has passed already is the
+least. Runs that ended without having started are left out.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import statistics
+import sys
+import time
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from typing import Any, TextIO
+
+import msgspec
+
+from agentjobs.apis import times
+from agentjobs.apis.agentjob import Priority, ResourceRequirements
+from agentjobs.apis.records import Metadata, Stored, Wire, lenient
+from agentjobs.cluster import paths
+from agentjobs.cluster.session import Session
+from agentjobs.scheduling.model import SECOND
+from agentjobs.scheduling.resources import Amounts
+from agentjobs.simulation.jsonl import manifest, write_run
+from agentjobs.simulation.trace import TraceRun
+
+_PAGE = 500  # objects a request
+# What a replay needs; the rest is nobody's business who is given the trace.
+_OF_POOLS = (
+    "maxConcurrency",
+    "capacity",
+    "priorityWeights",
+    "sharePercent",
+    "headroomPercent",
+    "shareWindowSeconds",
+    "maxPendingPerTeam",
+    "startTimeoutSeconds",
+    "requireTeams",
+)
+_OF_TEAMS = ("teamId", "maxPending", "pools")
+_DEFAULTS = ResourceRequirements()
+
+
+class _Resources(Wire):
+    cpu_millicores: int = _DEFAULTS.cpu_millicores
+    memory_mb: int = _DEFAULTS.memory_mb
+    gpu_count: int = _DEFAULTS.gpu_count
+    timeout_seconds: int = _DEFAULTS.timeout_seconds
+
+
+class _Spec(Wire):
+    team_id: str = ""
+    priority: str = "default"
+    pool: str = "default"
+    resources: _Resources = msgspec.field(default_factory=_Resources)
+
+
+class AgentJob(Wire):
+    """What is read of an AgentJob."""
+
+    metadata: Metadata = msgspec.field(default_factory=Metadata)
+    spec: msgspec.Raw = msgspec.field(default_factory=lambda: msgspec.Raw(b"{}"))
+    status: msgspec.Raw = msgspec.field(default_factory=lambda: msgspec.Raw(b"{}"))
+
+
+def run(out: TextIO) -> None:
+    """Write the trace of the cluster that KUBECONFIG names.
+
+    Raises:
+        ApiError: when the cluster cannot be read.
+    """
+    pools, teams, jobs = asyncio.run(_read())
+    for line in lines(pools, teams, jobs, time.time_ns() // 1000):
+        print(line, file=out)
+
+
+def lines(
+    pools: list[dict[str, Any]], teams: list[dict[str, Any]], jobs: list[AgentJob], now: int
+) -> Iterator[str]:
+    """Yield the lines of a trace: pools, teams, then runs in the order of their submission.
+
+    Args:
+        now: microseconds since the epoch.
+    """
+    for pool in pools:
+        yield manifest("AgentPool", pool["metadata"]["name"], _pool(pool))
+    for team in teams:
+        yield manifest("AgentTeam", team["metadata"]["name"], _chosen(team, _OF_TEAMS))
+    runs = sorted(_runs(jobs, now), key=lambda found: (found[1].submitted, found[1].name))
+    left_out = len(jobs) - len(runs)
+    if left_out:
+        print(f"agentjobs: {left_out:,} runs that ended without a start are left out", file=sys.stderr)
+    for pool_name, found in runs:
+        yield write_run(found, pool_name)
+
+
+async def _read() -> tuple[list[dict[str, Any]], list[dict[str, Any]], list[AgentJob]]:
+    async with Session() as session:
+        pools = await _list(session, paths.AGENTPOOLS, dict[str, Any])
+        teams = await _list(session, paths.AGENTTEAMS, dict[str, Any])
+        return pools, teams, await _list(session, paths.AGENTJOBS, AgentJob)
+
+
+async def _list(session: Session, path: str, kind: Any) -> list[Any]:
+    found: list[Any] = []
+    params = {"limit": str(_PAGE)}
+    while True:
+        page = msgspec.json.decode(await session.request("GET", path, params=params))
+        found += msgspec.convert(page["items"], list[kind])
+        following = page["metadata"].get("continue")
+        if not following:
+            return found
+        params["continue"] = following
+
+
+def _pool(pool: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a pool's spec, with what its nodes offered last as a fixed amount."""
+    spec = _chosen(pool, _OF_POOLS)
+    if "nodes" in (spec.get("capacity") or {}):
+        del spec["capacity"]
+        offered = (pool.get("status") or {}).get("capacity") or {}
+        fixed = {name: amount for name, amount in offered.items() if name != "slots"}
+        if fixed:
+            spec["capacity"] = {"fixed": fixed}
+        else:
+            name = pool["metadata"]["name"]
+            print(
+                f"agentjobs: what the nodes of pool {name} offer is not known; not limited", file=sys.stderr
+            )
+    return spec
+
+
+def _chosen(resource: Mapping[str, Any], fields: tuple[str, ...]) -> dict[str, Any]:
+    spec = resource.get("spec") or {}
+    return {field: spec[field] for field in fields if spec.get(field) is not None}
+
+
+def _runs(jobs: list[AgentJob], now: int) -> Iterator[tuple[str, TraceRun]]:
+    """Yield each run with its pool's name."""
+    read = [(job.metadata, lenient(job.spec, _Spec), lenient(job.status, Stored)) for job in jobs]
+    by_team, by_pool = _durations(read)
+    for metadata, spec, status in read:
+        seconds = _seconds(status)
+        if seconds is None:
+            if status.terminal:
+                continue
+            known = by_team.get((spec.pool, spec.team_id)) or by_pool.get(spec.pool)
+            seconds = max(
+                round(statistics.median(known)) if known else spec.resources.timeout_seconds,
+                (now - (times.parse(status.started_at) or now)) // SECOND,
+            )
+        yield spec.pool, _run(metadata, spec, status, seconds)
+
+
+def _durations(
+    read: list[tuple[Metadata, _Spec, Stored]],
+) -> tuple[Mapping[tuple[str, str], list[int]], Mapping[str, list[int]]]:
+    by_team: dict[tuple[str, str], list[int]] = defaultdict(list)
+    by_pool: dict[str, list[int]] = defaultdict(list)
+    for _, spec, status in read:
+        seconds = _seconds(status)
+        if seconds is not None:
+            by_team[spec.pool, spec.team_id].append(seconds)
+            by_pool[spec.pool].append(seconds)
+    return by_team, by_pool
+
+
+def _seconds(status: Stored) -> int | None:
+    started, completed = times.parse(status.started_at), times.parse(status.completed_at)
+    if not status.terminal or started is None or completed is None:
+        return None
+    return max(0, (completed - started) // SECOND)
+
+
+def _run(metadata: Metadata, spec: _Spec, status: Stored, seconds: int) -> TraceRun:
+    asked = spec.resources
+    submitted = times.parse(status.created_at) or times.parse(metadata.creation_timestamp) or 0
+    known = spec.priority in tuple(Priority)
+    return TraceRun(
+        f"{metadata.namespace}/{metadata.name}",
+        spec.team_id,
+        Priority(spec.priority) if known else Priority.DEFAULT,
+        submitted,
+        seconds,
+        Amounts(1, asked.cpu_millicores, asked.memory_mb, asked.gpu_count),
+        asked.timeout_seconds,
+    )

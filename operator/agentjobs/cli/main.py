@@ -1,0 +1,130 @@
+"""`agentjobs simulate` and `agentjobs export`: what one may ask, and how errors are told."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from agentjobs import policy_loader
+from agentjobs.cli import simulate
+from agentjobs.cli.values import number, pairs, unlimited_or
+from agentjobs.errors import AgentJobsError
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command; return its exit code: 0, 1 for an error, 2 for a wrong call, 130 when interrupted."""
+    try:
+        options = _parser().parse_args(arguments)
+        command: Callable[[argparse.Namespace], None] = options.command
+        command(options)
+        sys.stdout.flush()
+    except AgentJobsError as error:
+        print(f"agentjobs: {error}", file=sys.stderr)
+        return 1
+    except BrokenPipeError:  # whoever read has seen enough; Python would complain once more at its exit
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except KeyboardInterrupt:
+        print("agentjobs: interrupted", file=sys.stderr)
+        return 130
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="agentjobs", description="Ask a pool what if, and take one along.")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    _simulate(
+        commands.add_parser(
+            "simulate",
+            help="replay a trace in virtual time by the production policy",
+            description="Replay a trace in virtual time by the production policy, and say who waited how "
+            "long. Where neither the trace nor a flag says how large the pool is, the trace loads its slots, "
+            "CPU and GPUs to 90 %%.",
+        )
+    )
+    export = commands.add_parser(
+        "export",
+        help="write pools, teams and runs of a cluster as a trace",
+        description="Write the pools, teams and runs of the cluster that KUBECONFIG names as a trace "
+        "(JSON lines) to the standard output. No payloads, images, members or secrets are in it.",
+    )
+    export.set_defaults(command=_export)
+    return parser
+
+
+def _simulate(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add(
+        "trace",
+        type=Path,
+        metavar="TRACE",
+        help=".jsonl (as export writes), .csv or .swf, each also with .gz",
+    )
+    add(
+        "--policy",
+        default=policy_loader.DEFAULT,
+        metavar="NAME",
+        help="fair-share, fifo, priority-only, or one of an installed package",
+    )
+    add("--slots", type=number(1, 1_000_000), metavar="N", help="how many runs may hold capacity at a time")
+    add("--cores", type=number(1, 1_000_000), metavar="N", help="how many cores there are")
+    add("--gpus", type=number(1, 1_000_000), metavar="N", help="how many GPUs there are")
+    add("--share", type=number(1, 100), metavar="PERCENT", help="what a team may always hold")
+    add(
+        "--headroom",
+        type=number(0, 100),
+        metavar="PERCENT",
+        help="what stays free when a team goes beyond it",
+    )
+    add(
+        "--weights",
+        type=pairs(1, 1000),
+        action="append",
+        default=[],
+        metavar="TEAM=W,…",
+        help="weights of teams",
+    )
+    add(
+        "--limit",
+        type=pairs(0, 1_000_000),
+        action="append",
+        default=[],
+        metavar="TEAM=N,…",
+        help="most slots that a team may hold",
+    )
+    add(
+        "--max-pending",
+        type=unlimited_or(number(0, 100_000)),
+        default=simulate.AS_IS,
+        metavar="N",
+        help="how many runs of a team may wait, or unlimited (default: as the pool, else 50)",
+    )
+    add("--pool", metavar="NAME", help="which pool of a trace that has several")
+    add(
+        "--team-column",
+        default="user",
+        metavar="NAME",
+        help="column of the team in .csv and .swf (default: user)",
+    )
+    add("--json", type=Path, metavar="FILE", help="write everything that was found as JSON")
+    add(
+        "--plot",
+        type=Path,
+        metavar="FILE",
+        help="write an SVG: which part of the runs had started after how long",
+    )
+    parser.set_defaults(command=simulate.run)
+
+
+def _export(_: argparse.Namespace) -> None:
+    # Imported when it is needed: speaking to a cluster takes a second to import.
+    from agentjobs.cli import export
+
+    export.run(sys.stdout)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
