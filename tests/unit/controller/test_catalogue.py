@@ -9,7 +9,8 @@ import pytest
 
 from agentjobs.controller.catalogue import Catalogue
 from agentjobs.controller.serve import unready
-from agentjobs.scheduling.resources import Capacity
+from agentjobs.scheduling.model import TeamSettings
+from agentjobs.scheduling.resources import Amounts, Bounds
 from tests.unit.cluster.fake_api import JSON, RefusedError
 from tests.unit.cluster.virtual import in_virtual_time
 from tests.unit.controller.harness import Cluster, MemorySession
@@ -33,32 +34,44 @@ def test_a_team_goes_by_its_id_and_by_its_name_without_one() -> None:
     catalogue = Catalogue()
     catalogue.pool_stored(named("p"))
     catalogue.team_stored(named("blue"))
-    assert catalogue.admitted_teams("p") == frozenset({"blue"})
+    assert catalogue.settings("p", None).admitted == frozenset({"blue"})
     catalogue.team_stored(named("blue", teamId="other"))
-    assert catalogue.admitted_teams("p") == frozenset({"other"})
+    assert catalogue.settings("p", None).admitted == frozenset({"other"})
     catalogue.team_deleted("blue")
     catalogue.team_deleted("blue")
-    assert catalogue.admitted_teams("p") == frozenset()
+    assert catalogue.settings("p", None).admitted == frozenset()
     catalogue.pool_stored(named("p", requireTeams=False))
-    assert catalogue.admitted_teams("p") is None
+    assert catalogue.settings("p", None).admitted is None
 
 
 @pytest.mark.parametrize(
     ("spec", "capacity"),
     [
-        ({}, Capacity()),
-        ({"maxConcurrency": 4}, Capacity(4)),
-        ({"capacity": {"fixed": {"gpuCount": 2}}}, Capacity(None, None, None, 2)),
+        ({}, Bounds()),
+        ({"maxConcurrency": 4}, Bounds(4)),
+        ({"capacity": {"fixed": {"gpuCount": 2}}}, Bounds(None, None, None, 2)),
         (
             {"maxConcurrency": 4, "capacity": {"fixed": {"cpuMillicores": 1000, "memoryMb": 2048}}},
-            Capacity(4, 1000, 2048, None),
+            Bounds(4, 1000, 2048, None),
         ),
     ],
 )
-def test_a_pool_has_its_slots_and_its_fixed_amounts(spec: JSON, capacity: Capacity) -> None:
+def test_a_pool_has_its_slots_and_its_fixed_amounts(spec: JSON, capacity: Bounds) -> None:
     catalogue = Catalogue()
     catalogue.pool_stored(named("p", **spec))
-    assert catalogue.capacity("p") == capacity
+    assert catalogue.settings("p", None).capacity == capacity
+
+
+def test_what_a_team_is_owed_in_a_pool() -> None:
+    catalogue = Catalogue()
+    catalogue.pool_stored(named("p", sharePercent=40))
+    owed = {"weight": 3, "guaranteed": {"slots": 2}, "limit": {"slots": 5, "gpuCount": 0}}
+    catalogue.team_stored(named("blue", pools={"p": owed, "other": {"criticalLimit": {"slots": 1}}}))
+    settings = catalogue.settings("p", {"node-1": Amounts(0, 1000)})
+    assert (settings.share_percent, settings.nodes) == (40, {"node-1": Amounts(0, 1000)})
+    assert settings.teams == {
+        "blue": TeamSettings(3, Amounts(2), Bounds(slots=5, gpu_count=0), Bounds()),
+    }
 
 
 @in_virtual_time
