@@ -117,11 +117,7 @@ def _reservation(policy: FairShare, books: Books, run: Run, now: int) -> Wait | 
     held = books.reservation
     if held is None or held.uid == run.uid:
         return None
-    request, timeout = run.request, run.timeout_seconds
-    alone = policy.known.alone == run.team
-    if not policy.booking.delayed_by(books, request, timeout, run.weight, now) and policy.booking.start(
-        books, policy.standing, run, now, alone=alone
-    ):
+    if policy.how(books, run, policy.kind(books, books.teams[run.team], run), now) is not None:
         return None
     holder = books.waiting[held.uid]
     message = f"would delay {_named(holder)}, which holds the reservation"

@@ -52,13 +52,20 @@ class FairShare:
 
     def _pass(self, books: Books, now: int) -> Iterator[Start]:
         seen = -1
-        while (weight := self._lineup.next_class(seen)) is not None:
-            self.booking.holder(books)  # it may have left, or met a limit
+        while (weight := self._next_class(books, seen)) is not None:
             slots = books.free.slots
             if slots is not None and slots <= 0 and not self._reservation_open(books, weight):
                 return  # nothing finds room, and the reservation is a more urgent run's
             yield from self._class(books, weight, now)
             seen = weight
+
+    def _next_class(self, books: Books, seen: int) -> int | None:
+        """Return the next less urgent class with a head in the line-up, or with the reservation's holder."""
+        weight = self._lineup.next_class(seen)
+        holder = self.booking.holder(books)
+        if holder is None or holder.weight <= seen:
+            return weight
+        return holder.weight if weight is None else min(weight, holder.weight)
 
     def _class(self, books: Books, weight: int, now: int) -> Iterator[Start]:
         """Start what may start of one class, and find the reservation's holder among what may not."""
@@ -94,8 +101,7 @@ class FairShare:
             if ready is None:
                 return None, unfit
             entry, group = ready
-            alone = self.known.alone == entry.run.team
-            start = self.booking.start(books, self.standing, entry.run, now, alone=alone)
+            start = self.how(books, entry.run, group.kind, now)
             if start is not None:
                 return start, unfit
             aside.append((self._lineup.take(group), group))
@@ -109,8 +115,8 @@ class FairShare:
         free, wanted = books.free, self._reservation_open(books, weight)
         for group, entry in self._lineup.heads(weight):
             request, timeout = group.kind.request, group.kind.timeout_seconds
-            stuck = not has_room(books, request) or self.booking.delayed_by(
-                books, request, timeout, weight, now
+            stuck = not has_room(books, request) or (
+                not group.kind.exempt and self.booking.delayed_by(books, request, timeout, weight, now)
             )
             if (stuck and not wanted and not group.below) or self.parked(group.kind, free):
                 continue
@@ -193,6 +199,13 @@ class FairShare:
     def kept_for_others(self, kind: Kind) -> Amounts:
         """Return what rule 5 keeps for other teams than a kind's own."""
         return self._kept_total.minus(self._kept.get(kind.keeper or "", NOTHING))
+
+    def how(self, books: Books, run: Run, kind: Kind, now: int) -> Start | None:
+        """Return how a run starts that rules 3 to 6 let start and that has room; None behind the reservation."""
+        if kind.exempt and self.booking.binds(books, run):
+            return Start(run, books.settings.start_timeout_seconds, guaranteed=True)
+        alone = self.known.alone == run.team
+        return self.booking.start(books, self.standing, run, now, alone=alone)
 
     def kind(self, books: Books, team: Team, run: Run) -> Kind:
         """Return the kind of a head, by what its team holds now."""

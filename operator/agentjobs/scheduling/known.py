@@ -19,6 +19,7 @@ class Known:
     def __init__(self) -> None:
         self.alone: str | None = None
         self._teams: set[str] = set()
+        self._now = 0
         self._expiries: list[tuple[int, str]] = []
 
     @property
@@ -27,8 +28,10 @@ class Known:
 
     def renew(self, books: Books, changed: set[str], now: int) -> set[str]:
         """Take in changed books and the time; return the teams that became alone, or ceased to be."""
-        for name in changed:
+        # A clock that went back may bring back teams that were forgotten.
+        for name in books.teams if now < self._now else changed:
             self._judge(books, books.teams[name], now)
+        self._now = now
         while self._expiries and self._expiries[0][0] <= now:
             self._judge(books, books.teams[heapq.heappop(self._expiries)[1]], now)
         alone = next(iter(self._teams)) if len(self._teams) == 1 else None

@@ -157,6 +157,7 @@ class Start(NamedTuple):
         start_seconds: how long its container may take to start; less than the pool's where it fills a hole.
         avoid_node: a node that its pod must not be placed on: the reservation's.
         backfill: whether it fills a hole before a reservation.
+        guaranteed: whether it goes before a reservation because it stays within its own team's guarantee.
         scheduled: the moment of the decision, strictly increasing in a pool; the pool sets it.
     """
 
@@ -164,6 +165,7 @@ class Start(NamedTuple):
     start_seconds: int
     avoid_node: str | None = None
     backfill: bool = False
+    guaranteed: bool = False
     scheduled: int = 0
 
 

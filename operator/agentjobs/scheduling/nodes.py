@@ -17,6 +17,8 @@ class Nodes:
     """
 
     def __init__(self, offered: Mapping[str, Amounts]) -> None:
+        self._offered = offered
+        self._possible: dict[Amounts, bool] = {}
         self._free = dict(offered)
         self._fitting: dict[Amounts, set[str]] = {}
 
@@ -41,6 +43,14 @@ class Nodes:
         if known is None:
             known = {node for node, free in self._free.items() if _holds(free, request)}
             self._fitting[request] = known
+        return known
+
+    def possible(self, request: Amounts) -> bool:
+        """Whether a node could hold a request if nothing else were there."""
+        known = self._possible.get(request)
+        if known is None:
+            known = any(_holds(offer, request) for offer in self._offered.values())
+            self._possible[request] = known
         return known
 
     def roomiest(self, request: Amounts, avoid: str | None = None) -> str | None:

@@ -166,7 +166,7 @@ class Pool:
         run, books = start.run, self.books
         # Strictly increasing, so that the order of starts can be read from the stored runs.
         scheduled = books.last_scheduled = max(now, books.last_scheduled + 1)
-        self.promises.started(run, now, books.reservation)
+        self.promises.started(start, now, books.reservation)
         books.withdraw(run.uid)
         node = books.nodes.roomiest(run.request, start.avoid_node) if books.nodes is not None else None
         until = latest_end(scheduled, start.start_seconds, run.timeout_seconds)
@@ -185,10 +185,14 @@ class Pool:
         held = self.books.reservation
         if held is None:
             return
+        holder = self.books.waiting.get(held.uid)
+        if holder is None or holder.weight != held.weight:
+            self.books.reservation = None  # the pool is on hold or gone: its policy was not asked
+            return
         self.promises.made(held)
         if now > held.before:
             self.promises.note("LostCapacity")  # what should have ended has not
-        elif fits(self.books.free, self.books.waiting[held.uid].request):
+        elif fits(self.books.free, holder.request):
             self.promises.note("GuaranteeDemand")  # there is room, and it is kept for others
 
     # -- setting aside ---------------------------------------------------------------------------

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import NamedTuple
 
-from agentjobs.scheduling.model import Reservation, Run
+from agentjobs.scheduling.model import Reservation, Start
 
 
 class _Promise(NamedTuple):
@@ -41,13 +41,16 @@ class Promises:
         """Something happened that may break what was promised so far."""
         self._disturb(cause)
 
-    def started(self, run: Run, now: int, held: Reservation | None) -> None:
-        """Settle a run's promise at its start, or note that it went before a less urgent holder."""
+    def started(self, start: Start, now: int, held: Reservation | None) -> None:
+        """Settle a run's promise at its start, or note that it went before the holder and why it could."""
+        run = start.run
         promise = self._open.pop(run.uid, None)
         if promise is not None:
             self.outcomes["Kept" if now <= promise.before else promise.cause or "Unexplained"] += 1
         if held is not None and held.uid != run.uid and run.weight < held.weight:
             self._disturb("MoreUrgentClass", above=run.weight)
+        if start.guaranteed:
+            self._disturb("GuaranteeDemand")
 
     def dropped(self, uid: str) -> None:
         """A run was withdrawn: nothing was owed to it any more."""

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from agentjobs.scheduling import rules
 from agentjobs.scheduling.books import Books, Team
-from agentjobs.scheduling.model import GRACE_SECONDS, LEAST_START_SECONDS, SECOND, PoolSettings, Reservation, Run, Start
+from agentjobs.scheduling.model import GRACE_SECONDS, LEAST_START_SECONDS, SECOND, Reservation, Run, Start
 from agentjobs.scheduling.resources import NOTHING, Amounts, Bounds, fits, short
 from agentjobs.scheduling.rules import Standing
 
@@ -89,7 +89,6 @@ class Booking:
         self._outlook: Outlook | None = None
         self._worked_out: tuple[str, int] = ("", 0)  # for which holder and version of the books
         self._good = (0, 0)  # from when until when: as ends pass, S may be another
-        self._possible: tuple[str, PoolSettings] | None = None  # who was found not to be too large for what
 
     def holder(self, books: Books) -> Run | None:
         """Return the holder's run; it loses the reservation with its wait, by a change of class, at a limit,
@@ -101,23 +100,11 @@ class Booking:
             run is None
             or run.weight != books.reservation.weight
             or rules.limit_stop(books.teams[run.team], run)
-            or self._too_large(books, run)
+            or _too_large(books, run)
         ):
             books.reservation = None
             return None
         return run
-
-    def _too_large(self, books: Books, run: Run) -> bool:
-        """Whether a run would not fit even if nothing else held anything."""
-        if self._possible is not None and self._possible[0] == run.uid and self._possible[1] is books.settings:
-            return False
-        nodes, request = books.settings.nodes, run.request._replace(slots=0)
-        if not fits(books.capacity, run.request) or (
-            nodes is not None and not any(fits(Bounds(*offered), request) for offered in nodes.values())
-        ):
-            return True
-        self._possible = (run.uid, books.settings)
-        return False
 
     def take(self, books: Books, run: Run, now: int) -> bool:
         """Give the reservation to a run that lacks room; False when nobody can say when it would start."""
@@ -169,6 +156,11 @@ class Booking:
             return None
         return self.outlook(books, now)
 
+    def binds(self, books: Books, run: Run) -> bool:
+        """Whether a run is one that the reservation is held against."""
+        holder = self.holder(books)
+        return holder is not None and holder.uid != run.uid and holder.weight <= run.weight
+
     def start(self, books: Books, standing: Standing, run: Run, now: int, *, alone: bool) -> Start | None:
         """Return how a run starts that its group lets start; None where it would delay its own team's holder."""
         whole = books.settings.start_timeout_seconds
@@ -193,6 +185,13 @@ class Booking:
             return None
         seconds = (seen.at - max(now, books.last_scheduled + 1)) // SECOND - GRACE_SECONDS - LEAST_START_SECONDS
         return seconds if seconds > 0 else None
+
+
+def _too_large(books: Books, run: Run) -> bool:
+    """Whether a run would not fit even if nothing else held anything."""
+    return not fits(books.capacity, run.request) or (
+        books.nodes is not None and not books.nodes.possible(run.request)
+    )
 
 
 def has_room(books: Books, request: Amounts) -> bool:

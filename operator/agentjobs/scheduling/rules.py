@@ -158,7 +158,8 @@ def demand(books: Books, standing: Standing, team: Team) -> Amounts:
     """Return what is kept for a team: what it is guaranteed, does not hold, and has runs for.
 
     Its runs are counted in its own order, up to the first that would exceed the guarantee: that one
-    and those behind it could not start within it. Critical runs at their limit are passed over.
+    and those behind it could not start within it. Where a critical run is at its limit, or a run is larger
+    than every node, only those behind it in its class are left out with it.
     """
     owed = standing.guaranteed.get(team.id)
     kept = NOTHING
@@ -168,6 +169,8 @@ def demand(books: Books, standing: Standing, team: Team) -> Amounts:
     for weight in team.classes:
         for run in team.lines[weight]:
             if run.critical and short(team.settings.critical_limit.less(critical), run.request):
+                break
+            if books.nodes is not None and not books.nodes.possible(run.request):
                 break
             if not within_guarantee(owed, held, run.request, books.capacity):
                 return kept

@@ -68,7 +68,7 @@ def new_pool(world: World, policy: Policy | None = None) -> Pool:
         pool.configure(to_settings(world))
     for team in {**world.served, **world.ended}:
         pool.remember(team, served=world.served.get(team, 0), ended=world.ended.get(team, 0))
-    for held in world.held.values():
+    for held in sorted(world.held.values(), key=lambda held: not held.bound):
         pool.hold(to_holding(held))
     for namespace, until in world.closed.items():
         pool.close_namespace(namespace, until)

@@ -188,7 +188,7 @@ class History:
             return
         elif kind == "require":
             world.admitted = None if world.admitted is not None else frozenset(TEAMS[: pick((1, 3, 4))])
-        else:
+        elif world.nodes is None:
             world.capacity = (world.capacity[0], *self._bounds(0.5)[1:])
         self._configure("Edit")
 
@@ -240,10 +240,9 @@ class History:
         before = self.world.copy()
         begins = oracle.decide(self.world)
         plan = self.pool.decide(self.world.now)
-        seen = [(s.run.uid, s.start_seconds, s.avoid_node, s.backfill) for s in plan.starts]
-        expected = [(b.uid, b.start_seconds, b.avoid, b.backfill) for b in begins]
+        seen = [oracle.Begin(s.run.uid, s.start_seconds, s.avoid_node, s.backfill, s.guaranteed) for s in plan.starts]
         self._same("fault of the policy", self.pool.fault, "")
-        self._same("starts", seen, expected)
+        self._same("starts", seen, begins)
         self._same("reservation", to_promise(plan.reservation), self.world.promise)
         reasons = oracle.reasons(self.world)
         for uid, reason in reasons.items():
@@ -257,8 +256,8 @@ class History:
             self.avoid.pop(begin.uid, None)
             if begin.avoid is not None:
                 self.avoid[begin.uid] = begin.avoid
-        check_look(before, self.world, plan, self.pool)
-        self.promises.check(before, self.world, plan)
+        demanded = check_look(before, self.world, plan, self.pool)
+        self.promises.check(before, self.world, plan, demanded=demanded)
         self.guarantees.check(before, self.world)
         situations.note(self.covered, before, self.world, begins, reasons)
 

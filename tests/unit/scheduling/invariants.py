@@ -15,12 +15,16 @@ from tests.unit.scheduling.bridge import new_pool, to_promise
 from tests.unit.scheduling.oracle import Four, Held, Owed, World
 
 
-def check_look(before: World, after: World, plan: Plan, pool: Pool) -> None:
-    """Check one look at a pool: the facts before it, what it decided, the facts after it."""
+def check_look(before: World, after: World, plan: Plan, pool: Pool) -> bool:
+    """Check one look at a pool: the facts before it, what it decided, the facts after it.
+
+    Returns whether a run started that its team's guarantee let pass the reservation.
+    """
     books_add_up(after, pool)
     if after.exists and not after.on_hold:
         starts_one_by_one(before, plan)
         at_rest(after, pool)
+    return any(start.guaranteed for start in plan.starts)
 
 
 def books_add_up(world: World, pool: Pool) -> None:
@@ -75,7 +79,7 @@ def within_bounds(world: World, job: oracle.Job) -> None:
 
 def no_more_urgent_could(world: World, job: oracle.Job) -> None:
     """2: no more urgent head exists that could have started."""
-    first = oracle.upcoming(world.copy())
+    first = oracle.upcoming(world)  # which also says who holds the reservation by now
     assert first is not None
     assert world.jobs[first.uid].weight >= job.weight, f"invariant 2: {first.uid} could start before {job.uid}"
 
@@ -123,12 +127,14 @@ class Promises:
         """Nothing is owed any more to a run that was withdrawn or changed its class."""
         self._open.pop(uid, None)
 
-    def check(self, before: World, after: World, plan: Plan) -> None:
-        for start in plan.starts:
-            for uid in self._open:
-                if start.run.weight < before.jobs[uid].weight if uid in before.jobs else False:
-                    self._open[uid][1].add("MoreUrgentClass")
-        self._guarantee_demand(after)
+    def check(self, before: World, after: World, plan: Plan, *, demanded: bool) -> None:
+        urgent = [start.run.weight for start in plan.starts]
+        if after.promise is not None:
+            urgent.append(after.promise.weight)
+        for uid, (_, causes) in self._open.items():
+            if urgent and uid in before.jobs and min(urgent) < before.jobs[uid].weight:
+                causes.add("MoreUrgentClass")
+        self._guarantee_demand(after, demanded)
         started = {start.run.uid for start in plan.starts}
         for uid, (by, causes) in list(self._open.items()):
             if uid in started:
@@ -142,10 +148,11 @@ class Promises:
             assert after.promise.before <= by or causes, "invariant 4: a promise moved later"
             self._open[after.promise.uid] = (min(by, after.promise.before), causes)
 
-    def _guarantee_demand(self, world: World) -> None:
+    def _guarantee_demand(self, world: World, demanded: bool) -> None:
+        """A holder that has room waits for what is kept for others, or others took what is theirs before it."""
         line = oracle.lines(world)
         for uid, (_, causes) in self._open.items():
-            if uid in world.jobs and oracle.guarantee_stop(world, line, world.jobs[uid]):
+            if demanded or (uid in world.jobs and oracle.guarantee_stop(world, line, world.jobs[uid])):
                 causes.add("GuaranteeDemand")
 
 

@@ -82,6 +82,7 @@ class Begin:
     start_seconds: int
     avoid: str | None
     backfill: bool
+    guaranteed: bool = False
 
 
 @dataclass
@@ -312,6 +313,8 @@ def kept(world: World, line: Lines, team: str) -> Four:
         for job in line[team][weight]:
             if job.critical and above(plus(critical, job.request), ceiling, job.request) is not None:
                 break
+            if no_node_ever(world, job):
+                break
             if above(plus(plus(held, counted), job.request), bound, job.request) is not None:
                 return counted
             counted = plus(counted, job.request)
@@ -320,9 +323,16 @@ def kept(world: World, line: Lines, team: str) -> Four:
     return counted
 
 
-def guarantee_stop(world: World, line: Lines, job: Job) -> bool:
+def within_guarantee(world: World, job: Job) -> bool:
+    """Whether a run stays within its own team's guarantee in every finite resource it uses."""
+    if not any(guaranteed(world, job.team)):
+        return False
     own = plus(usage(world, job.team), job.request)
-    if above(own, promised(world, job.team), job.request) is None:
+    return above(own, promised(world, job.team), job.request) is None
+
+
+def guarantee_stop(world: World, line: Lines, job: Job) -> bool:
+    if within_guarantee(world, job):
         return False
     others = total([kept(world, line, team) for team in line if team != job.team])
     left = free(world)
@@ -404,6 +414,8 @@ def past_reservation(world: World, line: Lines, job: Job) -> Begin | None:
     promise = world.promise
     if promise is None or promise.uid == job.uid or job.weight < promise.weight:
         return usual
+    if within_guarantee(world, job):
+        return replace(usual, guaranteed=True)
     if not leaves_limits(world, job, world.jobs[promise.uid]):
         return None
     at, node, left = outlook(world, promise)
@@ -464,6 +476,11 @@ def too_large(world: World, job: Job) -> bool:
     """Whether a run would not fit even if nothing else held anything."""
     if above(job.request, capacity(world), job.request) is not None:
         return True
+    return no_node_ever(world, job)
+
+
+def no_node_ever(world: World, job: Job) -> bool:
+    """Whether no node could hold a run even if nothing else were there."""
     return world.nodes is not None and not any(holds(offer, job.request) for offer in world.nodes.values())
 
 
@@ -507,7 +524,7 @@ def upcoming(world: World) -> Begin | None:
     for weight in sorted({weight for classes in line.values() for weight in classes}):
         newly: set[str] = set()
         for job, holder in _candidates(world, line, weight):
-            if job.team in parked:
+            if job.team in parked and not holder:
                 continue
             reason = stop(world, line, job, holder=holder)
             if reason is not None:

@@ -40,6 +40,7 @@ WANTED = REASONS | {
     "holder stopped by a limit",
     "promise moved earlier",
     "promise passed",
+    "guaranteed start past the reservation",
     "hole with the whole start time",
     "hole with less start time",
     "hole filled by the holder's own team",
@@ -256,6 +257,9 @@ def _of_promise(world: World, line: oracle.Lines, job: oracle.Job, begin: Begin)
         yield "more urgent start past the reservation"
         return
     own = job.team == world.jobs[promise.uid].team
+    if begin.guaranteed:
+        yield "guaranteed start past the reservation"
+        return
     if not begin.backfill:
         yield "beside the reservation"
         if begin.avoid is not None:
