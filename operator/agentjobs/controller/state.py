@@ -275,7 +275,7 @@ class State:
             version=run.version,
             request=Amounts(1, asked.cpu_millicores, asked.memory_mb, asked.gpu_count),
             timeout_seconds=asked.timeout_seconds,
-            name=record.name,
+            name=f"{record.name} ({record.priority})",
         )
 
     def _as_holding(self, run: Run) -> Holding:

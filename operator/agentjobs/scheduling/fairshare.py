@@ -210,8 +210,10 @@ class FairShare:
     def kind(self, books: Books, team: Team, run: Run) -> Kind:
         """Return the kind of a head, by what its team holds now."""
         alone = self.known.alone == team.id
-        beyond = 0 if alone else rules.beyond_share(
-            self.standing, self.standing.top(team.id), team.held, run.request
+        beyond = (
+            0
+            if alone
+            else rules.beyond_share(self.standing, self.standing.top(team.id), team.held, run.request)
         )
         owed = self.standing.guaranteed.get(team.id)
         exempt = rules.within_guarantee(owed, team.held, run.request, books.capacity)
