@@ -11,7 +11,7 @@ from agentjobs.apis.runstatus import Phase
 from agentjobs.runs import identity
 from agentjobs.runs.decision import Decision
 from agentjobs.runs.observe import Outcome, observe
-from agentjobs.runs.status import Facts
+from agentjobs.runs.status import Facts, word
 from agentjobs.scheduling.model import Wait
 from agentjobs.scheduling.resources import Amounts
 
@@ -211,7 +211,7 @@ class Run:
             return True
         if stored.observed_generation != -1 and stored.observed_generation != facts.generation:
             return True
-        return facts.reason != stored.reason and now >= self.next_word(facts.phase)
+        return word(facts.reason) != stored.reason and now >= self.next_word(facts.phase)
 
     def next_word(self, phase: Phase) -> int:
         """When the next change of reason alone may be written, microseconds since the epoch."""

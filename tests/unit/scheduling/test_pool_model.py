@@ -161,4 +161,4 @@ class PoolBesideAList(RuleBasedStateMachine):
 
 
 TestPoolBesideAList = PoolBesideAList.TestCase
-TestPoolBesideAList.settings = settings(max_examples=60, stateful_step_count=30)
+TestPoolBesideAList.settings = settings(max_examples=40, stateful_step_count=30)
