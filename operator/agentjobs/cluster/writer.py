@@ -11,7 +11,6 @@ import asyncio
 import heapq
 import itertools
 import logging
-import time
 from collections import deque
 from collections.abc import Awaitable, Callable
 
@@ -58,7 +57,8 @@ class Writer:
         """Whether more waits than the workers can take at once, or many writes were begun just now."""
         if len(self._urgency) > self._workers:
             return True
-        return len(self._begun) == BUSY_WRITES and time.monotonic() - self._begun[0] < BUSY_SECONDS
+        now = asyncio.get_running_loop().time()
+        return len(self._begun) == BUSY_WRITES and now - self._begun[0] < BUSY_SECONDS
 
     def add(self, key: str, urgency: int) -> None:
         """Ask for a look at a key; the smaller `urgency` goes first. Asking twice is asking once."""
@@ -94,7 +94,7 @@ class Writer:
                 continue  # it was asked for again with more urgency
             del self._urgency[key]
             self._busy.add(key)
-            self._begun.append(time.monotonic())
+            self._begun.append(asyncio.get_running_loop().time())
             try:
                 after = await self._write(key)
             except Exception:

@@ -12,7 +12,7 @@ from agentjobs.apis.runstatus import Phase
 from agentjobs.runs import identity
 from agentjobs.runs.decision import Decision
 from agentjobs.runs.observe import Outcome, observe
-from agentjobs.runs.status import Facts
+from agentjobs.runs.status import Facts, word
 from agentjobs.scheduling.model import Wait
 
 PATIENCE = 2 * times.SECOND  # a run that waits longer than this is told why
@@ -269,9 +269,8 @@ class Run:
             return True
         if stored.observed_generation != -1 and stored.observed_generation != facts.generation:
             return True
-        news = facts.reason != stored.reason or (facts.starts_before is None) != (
-            stored.starts_before is None
-        )
+        promised = facts.starts_before is not None
+        news = word(facts.reason) != stored.reason or promised != (stored.starts_before is not None)
         return news and now >= self.next_word(facts.phase)
 
     def next_word(self, phase: Phase) -> int:

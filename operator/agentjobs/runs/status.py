@@ -53,7 +53,7 @@ def status_of(facts: Facts) -> dict[str, Any]:
     scheduled = _not_before(facts.scheduled, created)
     started = _not_before(facts.started, scheduled or created)
     completed = _not_before(facts.completed, started or scheduled or created)
-    reason = facts.reason if _REASON.match(facts.reason) else "Unknown"
+    reason = word(facts.reason)
     status: dict[str, Any] = {
         "observedGeneration": facts.generation,
         "phase": facts.phase.value,
@@ -76,6 +76,11 @@ def status_of(facts: Facts) -> dict[str, Any]:
     if completed is not None and started is not None:
         status["duration"] = f"{(completed - started + times.SECOND // 2) // times.SECOND}s"
     return {name: value for name, value in status.items() if value is not None}
+
+
+def word(reason: str) -> str:
+    """Return a reason as it can be stored: what a runtime says need not be one word."""
+    return reason if _REASON.match(reason) else "Unknown"
 
 
 def _not_before(moment: int | None, earlier: int) -> int | None:

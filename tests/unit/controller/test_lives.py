@@ -146,6 +146,18 @@ async def test_other_reasons_are_told_once_in_half_a_minute() -> None:
     assert 2 <= told <= 5
 
 
+@in_virtual_time
+async def test_a_reason_that_is_no_word_is_told_once() -> None:
+    cluster = Cluster()
+    async with cluster.operator():
+        cluster.submit("a")
+        await cluster.calm()
+        cluster.pod("a", {"waiting": {"reason": "not a word", "message": "something odd"}}, phase="Pending")
+        await asyncio.sleep(200)
+    assert (cluster.phase("a"), cluster.status("a")["message"]) == ("SCHEDULED Unknown", "something odd")
+    assert cluster.writes == ["create jobs", *["patch agentjobs/status"] * 2]
+
+
 # -- time ---------------------------------------------------------------------------------------------
 
 

@@ -209,7 +209,7 @@ async def node(cluster: Cluster) -> None:
 
 
 @given(st.lists(st.tuples(st.integers(1, 25), st.sampled_from(["before", "after"])), min_size=1, max_size=3))
-@settings(max_examples=30)
+@settings(max_examples=20)
 def test_every_run_ends_once_wherever_the_operator_dies(deaths: list[tuple[int, str]]) -> None:
     @in_virtual_time
     async def story() -> None:
