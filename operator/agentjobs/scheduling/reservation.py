@@ -156,10 +156,10 @@ class Booking:
             return None
         return self.outlook(books, now)
 
-    def binds(self, books: Books, run: Run) -> bool:
-        """Whether a run is one that the reservation is held against."""
+    def binds_others(self, books: Books, run: Run) -> bool:
+        """Whether the reservation is held against a run, and by another team."""
         holder = self.holder(books)
-        return holder is not None and holder.uid != run.uid and holder.weight <= run.weight
+        return holder is not None and holder.team != run.team and holder.weight <= run.weight
 
     def start(self, books: Books, standing: Standing, run: Run, now: int, *, alone: bool) -> Start | None:
         """Return how a run starts that its group lets start; None where it would delay its own team's holder."""

@@ -134,6 +134,8 @@ class Promises:
         for uid, (_, causes) in self._open.items():
             if urgent and uid in before.jobs and min(urgent) < before.jobs[uid].weight:
                 causes.add("MoreUrgentClass")
+        if any(held.until is not None and held.until < after.now for held in after.held.values()):
+            self.disturb("LostCapacity")  # a run holds on beyond its latest end
         self._guarantee_demand(after, demanded)
         started = {start.run.uid for start in plan.starts}
         for uid, (by, causes) in list(self._open.items()):
@@ -147,6 +149,8 @@ class Promises:
             by, causes = self._open.get(after.promise.uid, (after.promise.before, set()))
             assert after.promise.before <= by or causes, "invariant 4: a promise moved later"
             self._open[after.promise.uid] = (min(by, after.promise.before), causes)
+            if demanded:
+                causes.add("GuaranteeDemand")
 
     def _guarantee_demand(self, world: World, demanded: bool) -> None:
         """A holder that has room waits for what is kept for others, or others took what is theirs before it."""

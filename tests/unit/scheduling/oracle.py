@@ -414,12 +414,13 @@ def past_reservation(world: World, line: Lines, job: Job) -> Begin | None:
     promise = world.promise
     if promise is None or promise.uid == job.uid or job.weight < promise.weight:
         return usual
-    if within_guarantee(world, job):
+    holder = world.jobs[promise.uid]
+    if job.team != holder.team and within_guarantee(world, job):
         return replace(usual, guaranteed=True)
-    if not leaves_limits(world, job, world.jobs[promise.uid]):
+    if not leaves_limits(world, job, holder):
         return None
     at, node, left = outlook(world, promise)
-    if beside(world, line, job, world.jobs[promise.uid], at, node, left):
+    if beside(world, line, job, holder, at, node, left):
         return replace(usual, avoid=node)
     decided = max(world.now, world.last_scheduled + 1)
     hole = (at - decided) // SECOND - job.timeout - GRACE
