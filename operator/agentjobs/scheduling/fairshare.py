@@ -42,13 +42,14 @@ class FairShare:
     def propose(self, books: Books, now: int) -> Iterator[Start]:
         """Yield what starts now, in order; the pool has counted each as held before the next is asked for."""
         self.refresh(books, now)
+        told = books.reservation
         while True:
             kept = self._kept_total
             yield from self._pass(books, now)
             # What a start freed of a guarantee may let a run start that was looked at before.
             if self._kept_total == kept:
                 break
-        self.booking.outlook(books, now)
+        self.booking.tell(books, told, now)
 
     def _pass(self, books: Books, now: int) -> Iterator[Start]:
         seen = -1

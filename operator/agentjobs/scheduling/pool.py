@@ -166,8 +166,6 @@ class Pool:
         run, books = start.run, self.books
         # Strictly increasing, so that the order of starts can be read from the stored runs.
         scheduled = books.last_scheduled = max(now, books.last_scheduled + 1)
-        if books.reservation is not None:
-            self.promises.made(books.reservation)
         self.promises.started(start, now, books.reservation)
         books.withdraw(run.uid)
         node = books.nodes.roomiest(run.request, start.avoid_node) if books.nodes is not None else None

@@ -149,8 +149,6 @@ class Promises:
             by, causes = self._open.get(after.promise.uid, (after.promise.before, set()))
             assert after.promise.before <= by or causes, "invariant 4: a promise moved later"
             self._open[after.promise.uid] = (min(by, after.promise.before), causes)
-            if demanded:
-                causes.add("GuaranteeDemand")
 
     def _guarantee_demand(self, world: World, demanded: bool) -> None:
         """A holder that has room waits for what is kept for others, or others took what is theirs before it."""
