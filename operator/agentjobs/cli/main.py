@@ -42,7 +42,7 @@ def _parser() -> argparse.ArgumentParser:
             help="replay a trace in virtual time by the production policy",
             description="Replay a trace in virtual time by the production policy, and say who waited how "
             "long. Where neither the trace nor a flag says how large the pool is, the trace loads its slots, "
-            "CPU and GPUs to 90 %%.",
+            "CPU and GPUs to 90 %.",
         )
     )
     export = commands.add_parser(

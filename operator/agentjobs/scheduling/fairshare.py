@@ -42,13 +42,14 @@ class FairShare:
     def propose(self, books: Books, now: int) -> Iterator[Start]:
         """Yield what starts now, in order; the pool has counted each as held before the next is asked for."""
         self.refresh(books, now)
+        told = books.reservation
         while True:
             kept = self._kept_total
             yield from self._pass(books, now)
             # What a start freed of a guarantee may let a run start that was looked at before.
             if self._kept_total == kept:
                 break
-        self.booking.outlook(books, now)
+        self.booking.tell(books, told, now)
 
     def _pass(self, books: Books, now: int) -> Iterator[Start]:
         seen = -1
@@ -83,6 +84,19 @@ class FairShare:
             below, group.below = group.below, set()
             for team in below:
                 self._line_up_next(books, books.teams[team])
+        self._line_up_behind_holder(books, weight)
+
+    def _line_up_behind_holder(self, books: Books, weight: int) -> None:
+        """Put in the next head of the holder's team: its share, which stops all others of its group, does not
+        stop it, and so does not park what is behind it."""
+        holder = self.booking.holder(books)
+        if holder is None or holder.weight != weight or not self._lined[holder.team]:
+            return
+        team, kind = books.teams[holder.team], self._lined[holder.team].get(weight)
+        if kind is None or team.lines[weight].head is not holder or max(self._lined[holder.team]) != weight:
+            return
+        if self.parked(kind, books.free) and self.stopped(books, holder, kind) is None:
+            self._line_up_next(books, team)
 
     def _first(
         self, books: Books, weight: int, now: int, aside: list[tuple[Entry, Group]]
@@ -202,7 +216,7 @@ class FairShare:
 
     def how(self, books: Books, run: Run, kind: Kind, now: int) -> Start | None:
         """Return how a run starts that rules 3 to 6 let start and that has room; None behind the reservation."""
-        if kind.exempt and self.booking.binds(books, run):
+        if kind.exempt and self.booking.binds_others(books, run):
             return Start(run, books.settings.start_timeout_seconds, guaranteed=True)
         alone = self.known.alone == run.team
         return self.booking.start(books, self.standing, run, now, alone=alone)

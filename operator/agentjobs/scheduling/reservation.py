@@ -115,8 +115,17 @@ class Booking:
         self._keep(books, run, seen, now)
         return True
 
+    def tell(self, books: Books, told: Reservation | None, now: int) -> None:
+        """Move the promise to S as it is after a look, but never later than the holder was told before."""
+        seen, held = self.outlook(books, now), books.reservation
+        if seen is None or held is None:
+            return
+        known = told is not None and told[:2] == held[:2]
+        if seen.at < held.before or not known:
+            books.reservation = held._replace(before=seen.at, node=seen.node)
+
     def outlook(self, books: Books, now: int) -> Outlook | None:
-        """Return S as it is now, moving the promise forward with it; None when nobody holds the reservation.
+        """Return S as it is now; None when nobody holds the reservation.
 
         Where nobody can say when the holder starts any more, or it has room and waits for what is guaranteed
         to others, the promise stands in for S, and what is free now for what is free then.
@@ -126,8 +135,6 @@ class Booking:
             return None
         if self._worked_out != (run.uid, books.version) or not self._good[0] <= now < self._good[1]:
             seen = None if has_room(books, run.request) else outlook(books, run.request, now)
-            if seen is not None and seen.at < held.before:
-                books.reservation = held._replace(before=seen.at, node=seen.node)
             self._keep(books, run, seen or Outlook(held.before, held.node, books.free.less(run.request)), now)
         return self._outlook
 
@@ -156,10 +163,10 @@ class Booking:
             return None
         return self.outlook(books, now)
 
-    def binds(self, books: Books, run: Run) -> bool:
-        """Whether a run is one that the reservation is held against."""
+    def binds_others(self, books: Books, run: Run) -> bool:
+        """Whether the reservation is held against a run, and by another team."""
         holder = self.holder(books)
-        return holder is not None and holder.uid != run.uid and holder.weight <= run.weight
+        return holder is not None and holder.team != run.team and holder.weight <= run.weight
 
     def start(self, books: Books, standing: Standing, run: Run, now: int, *, alone: bool) -> Start | None:
         """Return how a run starts that its group lets start; None where it would delay its own team's holder."""

@@ -128,7 +128,9 @@ def _resource(row: Row) -> AgentPool | AgentTeam:
         raise row.error("kind", "is neither AgentPool nor AgentTeam", "leave the line out")
     faults = validate(row.values)
     if faults:
-        raise TraceError(row.file, "", str(faults[0]), line=row.line, column=str(kind))
+        first = faults[0]
+        rule = f"{first.path}: {first.value} {first.problem}"
+        raise TraceError(row.file, rule, first.use, line=row.line, column=str(kind))
     model = AgentPool if kind == AgentPool.__name__ else AgentTeam
     return model.model_validate({key: value for key, value in row.values.items() if key != "status"})
 

@@ -11,7 +11,7 @@ from agentjobs.apis.agentjob import Priority
 from agentjobs.scheduling.books import Books, Team
 from agentjobs.scheduling.model import SECOND
 from agentjobs.scheduling.resources import NOTHING, Amounts
-from agentjobs.scheduling.rules import Standing, beyond_share
+from agentjobs.scheduling.rules import Standing
 from agentjobs.simulation.setup import Setup
 from agentjobs.simulation.trace import TraceRun
 
@@ -133,11 +133,11 @@ class Tally:
         team = self._books.team(said.team)
         self._settle(team)
         waited = self._waited.setdefault(said.team, _Waited())
-        asked = waited.backlog = waited.backlog.plus(said.request)
+        waited.backlog = waited.backlog.plus(said.request)
         self._measure(team)
         self._pending[self._weights[said.priority]] += 1
         self._held_then = (self._now, list(self._held))
-        within = not beyond_share(self._standing, self._standing.top(said.team), team.held, asked)
+        within = self._within_share(team, waited.backlog, said.request)
         part = self._part(said)
         part.within_share += within
         return within
@@ -228,6 +228,11 @@ class Tally:
         if waited is not None and waited.backlog.slots:
             waited.since = self._now
             self._shares[team.id] = self._share(team.held, team)
+
+    def _within_share(self, team: Team, backlog: Amounts, request: Amounts) -> bool:
+        """Whether a request and all else that its team has is within the team's share, or the first of it."""
+        sums = zip(request, team.held.plus(backlog), self._standing.top(team.id), strict=True)
+        return all(not asked or top is None or whole <= top or whole == asked for asked, whole, top in sums)
 
     def _share(self, held: Amounts, team: Team) -> float:
         parts = [used / top for used, top in zip(held, self._books.capacity, strict=True) if top]

@@ -64,7 +64,7 @@ class History:
 
     def submit(self) -> None:
         team = self.random.choice(TEAMS[: self.random.choice((1, 2, 2, 3, 4))])
-        burst = self.random.choice((1, 1, 2, 4))
+        burst = self.random.choice((1, 1, 2, 3))
         weight = self._class()
         request = self._request()
         for _ in range(burst):
@@ -315,8 +315,6 @@ class History:
             for node, left in sorted(oracle.node_free(bound).items())
             if node != self.avoid.get(held.uid) and oracle.holds(left, held.request)
         ]
-        if held.node in fitting and self.random.random() < 0.5:
-            return held.node
         return self.random.choice(fitting) if fitting else None
 
     # -- drawing ---------------------------------------------------------------------------------
@@ -333,7 +331,7 @@ class History:
             world.capacity = (pick((None, self._slots())), pick((4, 8)), pick((None, 4)), pick((None, 2, 4)))
         elif kind == "nodes":
             world.capacity = (pick((None, 3, 6)), None, None, None)
-            world.nodes = {name: self._node() for name in ("n0", "n1", "n2")[: pick((1, 2, 3))]}
+            world.nodes = {name: self._node() for name in ("n0", "n1", "n2")[: pick((1, 2, 3, 3))]}
         world.window = pick((0, 60, 3600))
         world.share = pick((25, 25, 25, 50))
         world.start_timeout = pick((20, 60, 300))
@@ -365,17 +363,17 @@ class History:
         ahead = sorted(instant - self.world.now for instant in instants if instant > self.world.now)
         if ahead and self.random.random() < 0.5:
             return self.random.choice(ahead) + self.random.choice((0, 0, 1))
-        return self.random.choice((0, 1, SECOND, 10 * SECOND, 61 * SECOND, 400 * SECOND, 4000 * SECOND))
+        return self.random.choice((0, 1, SECOND, 10 * SECOND, 61 * SECOND, 4000 * SECOND))
 
     def _owed(self) -> Owed:
         pick = self.random.choice
         guaranteed, limit, critical = ZERO, NONE, NONE
         if self.random.random() < 0.6:
-            guaranteed = (pick((1, 2, 2, 4)), pick((0, 2, 4, 8)), pick((0, 2, 4)), pick((0, 1, 2, 4)))
+            guaranteed = (pick((1, 2, 2, 4)), pick((0, 4, 8, 8)), pick((0, 4, 4)), pick((0, 1, 2, 4)))
         if self.random.random() < 0.4:
             limit = self._bounds(0.6)
         if self.random.random() < 0.3:
-            critical = (pick((0, 1, 2)), None, None, pick((None, None, 1)))
+            critical = (pick((None, 1, 1, 2)), None, None, pick((None, 1)))
         return Owed(pick((1, 1, 1, 2, 3, 1000)), guaranteed, limit, critical)
 
     def _bounds(self, chance: float) -> Bound:
@@ -390,14 +388,14 @@ class History:
 
 _EDITS = ("slots", "slots", "share", "headroom", "window", "start", "hold", "hold", "require", "capacity", "delete")
 EVENTS = {
-    "submit": 14,
-    "finish": 6,
+    "submit": 18,
+    "finish": 7,
     "cancel": 1,
     "retry": 2,
     "reprioritise": 2,
-    "start": 5,
+    "start": 6,
     "lose_track": 1,
-    "pass_time": 7,
+    "pass_time": 6,
     "step_back": 1,
     "edit_pool": 2,
     "edit_team": 2,
@@ -405,6 +403,7 @@ EVENTS = {
     "full_quota": 1,
     "restart": 1,
 }
+
 _CHANCES = tuple(name for name, chance in EVENTS.items() for _ in range(chance))
 
 

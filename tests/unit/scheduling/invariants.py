@@ -134,6 +134,8 @@ class Promises:
         for uid, (_, causes) in self._open.items():
             if urgent and uid in before.jobs and min(urgent) < before.jobs[uid].weight:
                 causes.add("MoreUrgentClass")
+        if any(held.until is not None and held.until < after.now for held in after.held.values()):
+            self.disturb("LostCapacity")  # a run holds on beyond its latest end
         self._guarantee_demand(after, demanded)
         started = {start.run.uid for start in plan.starts}
         for uid, (by, causes) in list(self._open.items()):

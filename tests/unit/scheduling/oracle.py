@@ -414,12 +414,13 @@ def past_reservation(world: World, line: Lines, job: Job) -> Begin | None:
     promise = world.promise
     if promise is None or promise.uid == job.uid or job.weight < promise.weight:
         return usual
-    if within_guarantee(world, job):
+    holder = world.jobs[promise.uid]
+    if job.team != holder.team and within_guarantee(world, job):
         return replace(usual, guaranteed=True)
-    if not leaves_limits(world, job, world.jobs[promise.uid]):
+    if not leaves_limits(world, job, holder):
         return None
     at, node, left = outlook(world, promise)
-    if beside(world, line, job, world.jobs[promise.uid], at, node, left):
+    if beside(world, line, job, holder, at, node, left):
         return replace(usual, avoid=node)
     decided = max(world.now, world.last_scheduled + 1)
     hole = (at - decided) // SECOND - job.timeout - GRACE
@@ -465,11 +466,19 @@ def still_reserved(world: World, line: Lines) -> Promise | None:
     holder = world.jobs[promise.uid]
     if limit_stop(world, holder) is not None or too_large(world, holder):
         return None
-    if lack(world, holder.request) is not None:
-        found = latest_start(world, holder)
-        if found is not None and found[0] < promise.before:
-            return replace(promise, before=found[0], node=found[1])
     return promise
+
+
+def told(world: World, was: Promise | None) -> Promise | None:
+    """What the holder is told after a look: S as it is now, but never later than it was told before."""
+    promise = still_reserved(world, lines(world))
+    if promise is None or lack(world, world.jobs[promise.uid].request) is None:
+        return promise
+    found = latest_start(world, world.jobs[promise.uid])
+    known = was is not None and (was.uid, was.weight) == (promise.uid, promise.weight)
+    if found is None or (known and found[0] >= promise.before):
+        return promise
+    return replace(promise, before=found[0], node=found[1])
 
 
 def too_large(world: World, job: Job) -> bool:
@@ -502,9 +511,11 @@ def decide(world: World) -> list[Begin]:
         if world.promise is not None and not in_line(lines(world), world.promise):
             world.promise = None
         return starts
+    was = world.promise
     while (begin := upcoming(world)) is not None:
         starts.append(begin)
         start(world, begin)
+    world.promise = told(world, was)
     return starts
 
 

@@ -1,0 +1,192 @@
+"""What a decision costs by the production policy, with few and very many waiting runs and teams.
+
+Times are of this process's own CPU: others on the machine do not count.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import time
+import tracemalloc
+from collections import deque
+from itertools import islice
+from pathlib import Path
+
+from agentjobs.scheduling.fairshare import FairShare
+from agentjobs.scheduling.model import SECOND, Holding, PoolSettings, Run
+from agentjobs.scheduling.pool import Pool
+from agentjobs.scheduling.resources import Amounts, Bounds
+from agentjobs.simulation.engine import simulate
+from agentjobs.simulation.files import opened
+from agentjobs.simulation.setup import Setup, sized_for
+from benchmarks.report import Report
+
+PENDING = (1_000, 10_000, 100_000)
+TEAMS = (10, 1_000, 10_000)
+SLOTS = 1_000
+NODES = 100
+LOOKS = 2_000  # starts, and as many looks that start nothing
+HELIOS = Path(__file__).parent / "data" / "helios-15k.csv.gz"
+REPEATS = 3
+
+_CLASSES = (0, 10, 50, 50, 100)
+# Four requests by three timeouts: twelve shapes.
+_REQUESTS = (
+    Amounts(1, 500, 1024),
+    Amounts(1, 1000, 2048),
+    Amounts(1, 2000, 4096),
+    Amounts(1, 4000, 8192, 1),
+)
+_TIMEOUTS = (600, 1800, 7200)
+_NOW = 1_000_000 * SECOND
+
+
+def measure() -> Report:
+    """Measure decisions, memory, the rebuild of a pool, and the replay of a public trace."""
+    report = Report(
+        "decision",
+        f"A full pool of {SLOTS:,} slots, CPU, memory and GPUs; {len(_REQUESTS) * len(_TIMEOUTS)} shapes (4 "
+        f"requests by 3 timeouts), 4 classes; figures name runs, teams, and nodes where there are any. "
+        f"{LOOKS:,} times a run ends and one look starts what follows, then a run is submitted and one look "
+        "starts nothing; a figure is one look. CPU time of the process, garbage collection included. Memory: "
+        "what Python allocates for the pool. Rebuild: from runs in memory to the first decision. Helios: "
+        "15,000 runs of 20 days, load 90 %.",
+    )
+    for teams in TEAMS:
+        for pending in PENDING:
+            _decisions(report, pending, teams)
+    _decisions(report, 100_000, 1_000, nodes=NODES)
+    _rebuild(report)
+    _replay(report)
+    return report
+
+
+def _decisions(report: Report, pending: int, teams: int, nodes: int = 0) -> None:
+    label = f"{pending:,} pending, {teams:,} teams" + (f", {nodes} nodes" if nodes else "")
+    pool, per_run = _measured_pool(pending, teams, nodes)
+    before, own = _machine(), time.process_time()
+    starts, empty, started = _looks(pool, pending, teams)
+    busy, total = (now - then for now, then in zip(_machine(), before, strict=True))
+    report.noise.append(max(0.0, busy - (time.process_time() - own)) / total)
+    goal = 50 if (pending, teams, nodes) == (100_000, 1_000, 0) else None
+    report.add(f"{label}: a look that starts, p50", [_at(starts, 50)], "µs", goal=goal)
+    report.add(f"{label}: a look that starts, p99", [_at(starts, 99)], "µs")
+    report.add(f"{label}: runs started by one look, mean", [started / len(starts)], "")
+    report.add(f"{label}: an empty look, p50", [_at(empty, 50)], "µs", goal=goal)
+    report.add(f"{label}: an empty look, p99", [_at(empty, 99)], "µs")
+    if not nodes:
+        report.add(f"{label}: memory a waiting run", [per_run], "bytes")
+
+
+def _looks(pool: Pool, pending: int, teams: int) -> tuple[list[float], list[float], int]:
+    """Let runs end and others be submitted.
+
+    Returns:
+        The times of looks that start something, those of the others, and how many runs were started.
+    """
+    starts: list[float] = []
+    empty: list[float] = []
+    started = 0
+    holding = deque(pool.books.holdings)
+    now, number = _NOW, pending + SLOTS
+    while len(starts) < LOOKS or len(empty) < LOOKS:
+        now += SECOND // 10
+        pool.leave(holding.popleft(), ended=now)
+        begun = _look(pool, now, starts, empty)
+        number += 1
+        pool.wait(_run(number, teams, now))
+        begun += _look(pool, now + 1, starts, empty)
+        holding += begun
+        started += len(begun)
+    return starts, empty, started
+
+
+def _look(pool: Pool, now: int, starts: list[float], empty: list[float]) -> list[str]:
+    began = time.process_time_ns()
+    plan = pool.decide(now)
+    micros = (time.process_time_ns() - began) / 1000
+    assert not pool.fault, pool.fault
+    (starts if plan.starts else empty).append(micros)
+    return [start.run.uid for start in plan.starts]
+
+
+def _rebuild(report: Report) -> None:
+    runs = [_run(number, 1_000, number) for number in range(100_000)]
+    times = []
+    for _ in range(REPEATS):
+        began = time.process_time()
+        pool = _pool(0)
+        for run in runs:
+            pool.wait(run)
+        pool.decide(_NOW)
+        times.append(time.process_time() - began)
+    report.add("rebuild of 100,000 waiting runs, first decision included", times, "s", goal=1)
+
+
+def _replay(report: Report) -> None:
+    with opened(HELIOS) as trace:
+        runs = list(trace.runs)
+    setup = Setup(PoolSettings(capacity=sized_for(runs)))
+    rates = []
+    for _ in range(REPEATS):
+        began = time.process_time()
+        simulate(runs, setup, FairShare())
+        rates.append(len(runs) / (time.process_time() - began))
+    report.add("replay of Helios", rates, "runs/s", goal=3_000, at_least=True)
+
+
+# -- pools -------------------------------------------------------------------------------------------
+
+
+def _measured_pool(pending: int, teams: int, nodes: int) -> tuple[Pool, float]:
+    """Return a full pool with runs waiting, and the bytes that each of these takes."""
+    runs = (_run(number, teams, number) for number in range(SLOTS + pending))
+    pool = _pool(nodes)
+    for run in islice(runs, SLOTS):
+        until = _NOW + (run.timeout_seconds + 30) * SECOND
+        node = f"node-{int(run.uid) % nodes}" if nodes else None
+        pool.hold(Holding(run.uid, run.team, run.critical, run.request, until, node))
+    gc.collect()
+    tracemalloc.start()
+    for run in runs:
+        pool.wait(run)
+    pool.decide(_NOW)
+    taken, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    return pool, taken / pending
+
+
+def _pool(nodes: int) -> Pool:
+    held = [_run(number, 1, 0).request for number in range(SLOTS)]
+    cpu, memory, gpus = (sum(asked[index] for asked in held) for index in (1, 2, 3))
+    pool = Pool("bench", FairShare())
+    capacity = Bounds(SLOTS, cpu, memory, gpus)
+    if nodes:
+        offered = Amounts(0, -(-cpu // nodes), -(-memory // nodes), -(-gpus // nodes))
+        settings = PoolSettings(Bounds(SLOTS), {f"node-{number}": offered for number in range(nodes)})
+    else:
+        settings = PoolSettings(capacity)
+    pool.configure(settings)
+    return pool
+
+
+def _run(number: int, teams: int, created: int) -> Run:
+    # Steps that share no factor with what they count through mix classes, teams and shapes.
+    weight = _CLASSES[number * 7 % len(_CLASSES)]
+    request = _REQUESTS[number // 5 * 3 % len(_REQUESTS)]
+    timeout = _TIMEOUTS[number // 20 * 2 % len(_TIMEOUTS)]
+    team = f"team-{number * 7919 % teams}"
+    return Run(str(number), "default", team, weight, weight == 0, created, number, request, timeout)
+
+
+def _at(values: list[float], part: int) -> float:
+    """Return a percentile."""
+    return sorted(values)[min(len(values) - 1, len(values) * part // 100)]
+
+
+def _machine() -> tuple[float, float]:
+    """Return busy and total CPU seconds of the machine since its start."""
+    fields = [int(value) for value in Path("/proc/stat").read_text().splitlines()[0].split()[1:9]]
+    ticks = os.sysconf("SC_CLK_TCK")
+    return (sum(fields) - fields[3] - fields[4]) / ticks, sum(fields) / ticks
