@@ -37,6 +37,20 @@ class Metadata(Wire):
     annotations: dict[str, str] = {}
 
 
+class Attempted(Wire, omit_defaults=True):
+    """An attempt that is over, whole, since a list is only ever written whole."""
+
+    number: int = 0
+    reason: str = ""
+    message: str | None = None
+    exit_code: int | None = None
+    k8s_job_name: str | None = None
+    node_name: str | None = None
+    scheduled_at: str | None = None
+    started_at: str | None = None
+    completed_at: str | None = None
+
+
 class Stored(Wire):
     """The part of an AgentJob's status that later decisions need."""
 
@@ -50,9 +64,14 @@ class Stored(Wire):
     completed_at: str | None = None
     starts_before: str | None = None
     k8s_job_name: str | None = None
-    attempts: list[dict[str, Any]] = []
+    attempts: list[Attempted] = []
     pod_name: str | None = None
     node_name: str | None = None
+
+    @property
+    def last_attempt(self) -> Attempted:
+        """The newest attempt that is over; number 0 where there is none."""
+        return max(self.attempts, key=lambda attempt: attempt.number, default=Attempted())
 
     @property
     def terminal(self) -> bool:

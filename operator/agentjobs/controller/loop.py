@@ -99,7 +99,7 @@ class Loop:
         for uid in touched:
             if (run := state.runs.get(uid)) is not None:
                 state.settle(run)
-        if self._capacity_dirty:
+        if self._capacity_dirty or (touched and state.shares_nodes):
             self._capacity_dirty = False
             state.capacity_changed()
         looks = [] if self.stopping else [self._decide(name, now, touched) for name in state.pools]

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from agentjobs.apis import times
 from agentjobs.apis.agentjob import ResourceRequirements
-from agentjobs.apis.records import AgentJobRecord, JobRecord, PodRecord
-from agentjobs.apis.runstatus import Phase
+from agentjobs.apis.records import AgentJobRecord, Attempted, JobRecord, PodRecord
+from agentjobs.apis.runstatus import ATTEMPTS_MAX, Phase
 from agentjobs.runs import identity
 from agentjobs.runs.decision import Decision
 from agentjobs.runs.observe import Outcome, observe
@@ -18,6 +18,8 @@ from agentjobs.scheduling.model import Wait
 PATIENCE = 2 * times.SECOND  # a run that waits longer than this is told why
 SHARE = 2 * times.SECOND  # under load a transition waits this long at most for one to share a write with
 QUIET = 30 * times.SECOND  # and hears of another reason no sooner than after this
+
+BACKOFF_SECONDS, LONGEST_BACKOFF_SECONDS = 10, 300  # before another attempt
 
 
 class Run:
@@ -168,6 +170,16 @@ class Run:
         return observe(self.job, pods, timeout_seconds=self.timeout_seconds, expired=expired)
 
     @property
+    def not_before(self) -> int:
+        """When the next attempt may start: the longer after the last, the more there were (rule 8)."""
+        last = self.record.status.last_attempt if self.record is not None else Attempted()
+        ended = times.parse(last.completed_at)
+        if ended is None:
+            return 0
+        pause = min(BACKOFF_SECONDS << min(last.number - 1, 10), LONGEST_BACKOFF_SECONDS)
+        return ended + pause * times.SECOND
+
+    @property
     def hole_until(self) -> int | None:
         """When an attempt that fills a hole is given up unless it started; None where it fills none."""
         if self.decision is None or not self.decision.hole or self.started is not None:
@@ -242,23 +254,23 @@ class Run:
         """Return the status of a run whose attempt did not start in the hole that it was given."""
         assert self.record is not None
         assert self.decision is not None
-        seconds = self.decision.start_seconds
-        over = {
-            "number": self.attempt,
-            "reason": "BackfillMissed",
-            "message": f"not started within {seconds} s, all that a promise to another run left",
-            "k8sJobName": self.job_name,
-            "scheduledAt": times.text(self.decision.scheduled),
-            "completedAt": times.text(now),
-        }
+        why = f"not started within {self.decision.start_seconds} s, all that a promise to another run left"
+        over = Attempted(
+            number=self.attempt,
+            reason="BackfillMissed",
+            message=why,
+            k8s_job_name=self.job_name,
+            scheduled_at=times.text(self.decision.scheduled),
+            completed_at=times.text(now),
+        )
         return Facts(
             job_id=self.record.status.job_id or identity.job_id(self.record.created, self.uid),
             generation=self.record.generation,
             phase=Phase.PENDING,
             reason="BackfillMissed",
-            message=f"{over['message']}; back in its old place",
+            message=f"{why}; back in its old place",
             created=self.created,
-            attempts=(*self.record.status.attempts, over),
+            attempts=(*self.record.status.attempts, over)[-ATTEMPTS_MAX:],
         )
 
     def _worth_a_write(self, facts: Facts, now: int) -> bool:

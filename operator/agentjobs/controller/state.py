@@ -129,6 +129,13 @@ class State:
             self.pool(name).configure(self.catalogue.settings(name, nodes))
         self.woken.set()
 
+    @property
+    def shares_nodes(self) -> bool:
+        """Whether what one pool's runs hold may be missing on the nodes of another."""
+        specs = self.catalogue.pools.values()
+        bound = any(spec.capacity is not None and spec.capacity.nodes is not None for spec in specs)
+        return bound and len(self.pools) > 1
+
     def _others(self, name: str) -> dict[str, Holding]:
         """Return what runs of other pools hold."""
         pools = (pool for pool in self.pools.values() if pool.name != name)
@@ -169,7 +176,7 @@ class State:
         if run.holds:
             pool.hold(self._as_holding(run))
         elif run.waits and (waiting := self._as_waiting(run)) is not None:
-            pool.wait(waiting)
+            pool.wait(waiting, run.not_before)
         else:
             pool.leave(run.uid, run.completed if run.over else None)
         if run.empty:
@@ -243,7 +250,7 @@ class State:
         if run.record is None:
             return
         status = run.record.status
-        attempt = 1 + len(status.attempts)
+        attempt = 1 + status.last_attempt.number
         if not status.terminal and attempt > run.attempt:
             run.turn_to(attempt)
             if run.job is not None:

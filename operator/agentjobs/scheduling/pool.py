@@ -33,6 +33,7 @@ class Pool:
         self._aside: dict[str, tuple[Run, Wait]] = {}
         self._not_before: dict[str, int] = {}  # by uid: back-off of a run
         self._closed_until: dict[str, int] = {}  # by namespace: back-off of a full quota
+        self._looked = 0  # when it was last decided
         self._started: deque[tuple[int, Run]] = deque(maxlen=_REMEMBERED_STARTS)
         self._resumed: dict[str, int] = {}  # promises of before a restart, until the first look
 
@@ -57,7 +58,7 @@ class Pool:
             not_before: end of its back-off, microseconds since the epoch.
         """
         self.books.drop(run.uid)
-        if not_before:
+        if not_before > self._looked:
             self._not_before[run.uid] = not_before
         known = self.books.waiting.get(run.uid) or self._aside.get(run.uid, (None,))[0]
         if known != run:
@@ -116,6 +117,7 @@ class Pool:
         Args:
             now: microseconds since the epoch.
         """
+        self._looked = now
         self._end_back_offs(now)
         self._take_up()
         starts: list[Start] = []

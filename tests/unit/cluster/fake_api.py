@@ -286,6 +286,8 @@ def _merged(old: Any, new: Any) -> Any:
 
 
 def _selected(body: JSON, selector: str) -> bool:
+    if selector.startswith("!"):
+        return selector[1:] not in body["metadata"].get("labels", {})
     key, equal, value = selector.partition("=")
     labels = body["metadata"].get("labels", {})
     return not key or (labels.get(key) == value if equal else key in labels)
