@@ -68,8 +68,8 @@ async def test_a_run_starts_where_one_node_has_room() -> None:
     bound(cluster)
     cluster.api.put("nodes", node("node-1"), namespace="")
     cluster.api.put("nodes", node("node-2"), namespace="")
-    cluster.api.put("pods", foreign("3", where="node-1"))
-    cluster.api.put("pods", foreign("3", "more", where="node-2"))
+    cluster.api.put("pods", foreign("2500m", where="node-1"))
+    cluster.api.put("pods", foreign("2500m", "more", where="node-2"))
     async with cluster.operator():
         await asyncio.sleep(1)
         cluster.submit("large", pool="small", resources={"cpuMillicores": 2000})
