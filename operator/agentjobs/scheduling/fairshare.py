@@ -48,7 +48,7 @@ class FairShare:
         self.booking.tell(books, told, now)
 
     def _pass(self, books: Books, now: int) -> Generator[Start, None, bool]:
-        """Go through the classes once; return whether a start may have let one start that was looked at before.
+        """Go through the classes once; return whether a start may let one start that was looked at before.
 
         It may where less is kept for guarantees now, or where it delayed the reservation's holder.
         """
@@ -132,7 +132,7 @@ class FairShare:
     def _sort(
         self, books: Books, weight: int, now: int
     ) -> tuple[tuple[Entry, Group] | None, list[tuple[Entry, Group]]]:
-        """Return the first head that may start, and those that only lack room where it matters who they are."""
+        """Return the first head that may start, and those that only lack room, where that matters."""
         ready: tuple[Entry, Group] | None = None
         unfit: list[tuple[Entry, Group]] = []
         free, wanted = books.free, self._reservation_open(books, weight)
@@ -201,10 +201,10 @@ class FairShare:
     # -- the rules, for a kind -------------------------------------------------------------------
 
     def stopped(self, books: Books, head: Run, kind: Kind) -> WaitReason | None:
-        """Return which of rules 5 and 4 stops a head of a kind; its share does not stop the reservation's holder."""
+        """Return which of rules 5 and 4 stops a head; its share does not stop the reservation's holder."""
         stop = self.parked(kind, books.free)
-        waived = stop is WaitReason.TEAM_SHARE and books.reservation is not None
-        return None if waived and books.reservation.uid == head.uid else stop
+        holds = books.reservation is not None and books.reservation.uid == head.uid
+        return None if holds and stop is WaitReason.TEAM_SHARE else stop
 
     def parked(self, kind: Kind, free: Bounds) -> WaitReason | None:
         """Return which of rules 5 and 4 stops every head of a kind."""
@@ -224,7 +224,7 @@ class FairShare:
         return self._kept_total.minus(self._kept.get(kind.keeper or "", NOTHING))
 
     def how(self, books: Books, run: Run, kind: Kind, now: int) -> Start | None:
-        """Return how a run starts that rules 3 to 6 let start and that has room; None behind the reservation."""
+        """Return how a run starts that has room and passes rules 3 to 6; None behind the reservation."""
         if kind.exempt and self.booking.binds_others(books, run):
             return Start(run, books.settings.start_timeout_seconds, guaranteed=True)
         alone = self.known.alone == run.team
@@ -233,8 +233,10 @@ class FairShare:
     def kind(self, books: Books, team: Team, run: Run) -> Kind:
         """Return the kind of a head, by what its team holds now."""
         alone = self.known.alone == team.id
-        beyond = 0 if alone else rules.beyond_share(
-            self.standing, self.standing.top(team.id), team.held, run.request
+        beyond = (
+            0
+            if alone
+            else rules.beyond_share(self.standing, self.standing.top(team.id), team.held, run.request)
         )
         owed = self.standing.guaranteed.get(team.id)
         exempt = rules.within_guarantee(owed, team.held, run.request, books.capacity)

@@ -190,7 +190,9 @@ class Booking:
         seen = self.outlook(books, now)
         if seen is None:
             return None
-        seconds = (seen.at - max(now, books.last_scheduled + 1)) // SECOND - GRACE_SECONDS - LEAST_START_SECONDS
+        seconds = (
+            (seen.at - max(now, books.last_scheduled + 1)) // SECOND - GRACE_SECONDS - LEAST_START_SECONDS
+        )
         return seconds if seconds > 0 else None
 
 
@@ -223,9 +225,7 @@ def _leaves_limits(team: Team, run: Run, holder: Run) -> bool:
     return not short(team.settings.critical_limit.less(critical), holder.request)
 
 
-def _leaves_share(
-    books: Books, standing: Standing, run: Run, holder: Run, seen: Outlook, now: int
-) -> bool:
+def _leaves_share(books: Books, standing: Standing, run: Run, holder: Run, seen: Outlook, now: int) -> bool:
     """Whether a run leaves the holder, of its own team, within its share at S."""
     held = run.request
     for holding in books.holdings.values():

@@ -219,7 +219,9 @@ class History:
         until = self.world.now + 10 * SECOND
         self._tell(f"quota of {namespace} is full")
         self.world.closed[namespace] = until
-        self.promises.disturb("Quota", [job.uid for job in self.world.jobs.values() if job.namespace == namespace])
+        self.promises.disturb(
+            "Quota", [job.uid for job in self.world.jobs.values() if job.namespace == namespace]
+        )
         self.pool.close_namespace(namespace, until)
 
     def restart(self) -> None:
@@ -240,7 +242,10 @@ class History:
         before = self.world.copy()
         begins = oracle.decide(self.world)
         plan = self.pool.decide(self.world.now)
-        seen = [oracle.Begin(s.run.uid, s.start_seconds, s.avoid_node, s.backfill, s.guaranteed) for s in plan.starts]
+        seen = [
+            oracle.Begin(s.run.uid, s.start_seconds, s.avoid_node, s.backfill, s.guaranteed)
+            for s in plan.starts
+        ]
         self._same("fault of the policy", self.pool.fault, "")
         self._same("starts", seen, begins)
         self._same("reservation", to_promise(plan.reservation), self.world.promise)
@@ -343,7 +348,12 @@ class History:
         return self.random.choice((0, 1, 1, 2, 2, 3, 3, 4, 4, 6, 8))
 
     def _node(self) -> Four:
-        return (0, self.random.choice((0, 2, 4)), self.random.choice((2, 4)), self.random.choice((0, 1, 2, 4)))
+        return (
+            0,
+            self.random.choice((0, 2, 4)),
+            self.random.choice((2, 4)),
+            self.random.choice((0, 1, 2, 4)),
+        )
 
     def _class(self) -> int:
         return self.random.choice((0, 1, 2, 2, 2, 3))
@@ -386,7 +396,19 @@ class History:
         )
 
 
-_EDITS = ("slots", "slots", "share", "headroom", "window", "start", "hold", "hold", "require", "capacity", "delete")
+_EDITS = (
+    "slots",
+    "slots",
+    "share",
+    "headroom",
+    "window",
+    "start",
+    "hold",
+    "hold",
+    "require",
+    "capacity",
+    "delete",
+)
 EVENTS = {
     "submit": 18,
     "finish": 7,

@@ -81,7 +81,9 @@ def no_more_urgent_could(world: World, job: oracle.Job) -> None:
     """2: no more urgent head exists that could have started."""
     first = oracle.upcoming(world)  # which also says who holds the reservation by now
     assert first is not None
-    assert world.jobs[first.uid].weight >= job.weight, f"invariant 2: {first.uid} could start before {job.uid}"
+    assert world.jobs[first.uid].weight >= job.weight, (
+        f"invariant 2: {first.uid} could start before {job.uid}"
+    )
 
 
 def headroom_stays(world: World, job: oracle.Job) -> None:
@@ -196,4 +198,3 @@ def latest_end(held: Iterable[Held], now: int) -> int | None:
     ends = [one.until for one in held]
     known = [end for end in ends if end is not None and end > now]
     return max(known, default=now) if len(known) == len(ends) else None
-

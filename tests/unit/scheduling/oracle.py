@@ -442,9 +442,7 @@ def leaves_limits(world: World, job: Job, holder: Job) -> bool:
     return above(plus(critical_usage(world, job.team), both), owed.critical_limit, holder.request) is None
 
 
-def beside(
-    world: World, line: Lines, job: Job, holder: Job, at: int, node: str | None, left: Bound
-) -> bool:
+def beside(world: World, line: Lines, job: Job, holder: Job, at: int, node: str | None, left: Bound) -> bool:
     """Whether a run fits at S beside the holder, on another node, its own team's within the share."""
     for there, asked, reserved in zip(left, job.request, holder.request, strict=True):
         if asked and there is not None and asked > there - reserved:
@@ -495,9 +493,7 @@ def no_node_ever(world: World, job: Job) -> bool:
 
 def in_line(line: Lines, promise: Promise) -> bool:
     """Whether the holder still waits, in the class in which it was promised."""
-    return any(
-        job.uid == promise.uid for classes in line.values() for job in classes.get(promise.weight, ())
-    )
+    return any(job.uid == promise.uid for classes in line.values() for job in classes.get(promise.weight, ()))
 
 
 # -- the look --------------------------------------------------------------------------------------
