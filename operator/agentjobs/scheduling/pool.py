@@ -59,7 +59,7 @@ class Pool:
             self._line_up(run)
 
     def hold(self, holding: Holding) -> None:
-        """Count a run as holding, or replace what is counted; a pod that is not bound keeps its likely node."""
+        """Count a run as holding, or replace what is counted; an unbound pod keeps its likely node."""
         self._withdraw(holding.uid)
         known = self.books.holdings.get(holding.uid)
         if holding.node is None and self.books.nodes is not None:
