@@ -70,6 +70,9 @@ manifests: venv ## write what is generated from the models
 verify: venv ## fail when what is generated differs from the models
 	@$(RUN) -m agentjobs.apis.crds --check crds
 
+fairness: venv ## write docs/fairness.md from simulations
+	@$(RUN) -m benchmarks.fairness
+
 lock: venv ## resolve the versions in requirements.lock anew
 	$(VENV)/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
 	  --no-header --upgrade --group dev pyproject.toml -o requirements.lock

@@ -107,10 +107,10 @@ def burst_losers(found: Mapping[int, Comparison]) -> list[str]:
     lines = [
         _prose(
             f"**Who loses.** The team that bursts alone: its last run ends after {seconds(fair)}, first "
-            f"come, first served after {seconds(fifo)} ({percent(fair / fifo - 1)} longer). Its critical runs "
-            "wait behind others' default ones once it is beyond its share, and what is kept free for others "
-            f"({percent(first[OURS].idle_while_waiting)} of the pool) is idle meanwhile. So does each of "
-            "several that burst."
+            f"come, first served after {seconds(fifo)} ({percent(fair / fifo - 1)} longer). Its critical "
+            "runs wait behind others' default ones once it is beyond its share, and what is kept free for "
+            f"others ({percent(first[OURS].idle_while_waiting)} of the pool) is idle meanwhile. So does each "
+            "of several that burst."
         ),
     ]
     for count, comparison in found.items():

@@ -66,14 +66,22 @@ class AgentJob(Wire):
     status: msgspec.Raw = msgspec.field(default_factory=lambda: msgspec.Raw(b"{}"))
 
 
+class _PageEnd(Wire):
+    continued: str = msgspec.field(default="", name="continue")
+
+
+class _Page(Wire):
+    metadata: _PageEnd = msgspec.field(default_factory=_PageEnd)
+    items: list[msgspec.Raw] = msgspec.field(default_factory=list)
+
+
 def run(out: TextIO) -> None:
     """Write the trace of the cluster that KUBECONFIG names.
 
     Raises:
         ApiError: when the cluster cannot be read.
     """
-    pools, teams, jobs = asyncio.run(_read())
-    for line in lines(pools, teams, jobs, time.time_ns() // 1000):
+    for line in lines(*asyncio.run(_read()), time.time_ns() // 1000):
         print(line, file=out)
 
 
@@ -97,23 +105,31 @@ def lines(
         yield write_run(found, pool_name)
 
 
-async def _read() -> tuple[list[dict[str, Any]], list[dict[str, Any]], list[AgentJob]]:
+async def _read() -> tuple[list[Any], list[Any], list[AgentJob]]:
     async with Session() as session:
-        pools = await _list(session, paths.AGENTPOOLS, dict[str, Any])
-        teams = await _list(session, paths.AGENTTEAMS, dict[str, Any])
-        return pools, teams, await _list(session, paths.AGENTJOBS, AgentJob)
+        return await read(session)
+
+
+async def read(session: Session) -> tuple[list[Any], list[Any], list[AgentJob]]:
+    """Return the pools and teams that are stored, as JSON, and the runs.
+
+    Raises:
+        ApiError: when they cannot be read.
+    """
+    pools = await _list(session, paths.AGENTPOOLS, Any)
+    teams = await _list(session, paths.AGENTTEAMS, Any)
+    return pools, teams, await _list(session, paths.AGENTJOBS, AgentJob)
 
 
 async def _list(session: Session, path: str, kind: Any) -> list[Any]:
     found: list[Any] = []
     params = {"limit": str(_PAGE)}
     while True:
-        page = msgspec.json.decode(await session.request("GET", path, params=params))
-        found += msgspec.convert(page["items"], list[kind])
-        following = page["metadata"].get("continue")
-        if not following:
+        page = msgspec.json.decode(await session.request("GET", path, params=params), type=_Page)
+        found += [msgspec.json.decode(item, type=kind) for item in page.items]
+        if not page.metadata.continued:
             return found
-        params["continue"] = following
+        params["continue"] = page.metadata.continued
 
 
 def _pool(pool: Mapping[str, Any]) -> dict[str, Any]:

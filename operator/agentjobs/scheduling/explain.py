@@ -26,7 +26,7 @@ def why(policy: FairShare, books: Books, run: Run, now: int) -> Wait | None:
         _line(policy, books, team, run)
         or _limit(team, run)
         or _parked(policy, books, team, run)
-        or _room(policy, books, run)
+        or room(books, run)
         or _reservation(policy, books, run, now)
     )
 
@@ -78,7 +78,7 @@ def _guaranteed(policy: FairShare, books: Books, kind: Kind) -> Wait:
     asked, free, k = (getattr(part, name) for part in (kind.request, books.free, kept))
     return Wait(
         WaitReason.GUARANTEED_TO_OTHERS,
-        f"needs {asked} {UNITS[name]}; {free} are free, of which {k} are guaranteed to teams that ask for them",
+        f"needs {asked} {UNITS[name]}; {free} are free, of which {k} are guaranteed to others that wait",
     )
 
 
@@ -101,7 +101,8 @@ def _share(policy: FairShare, books: Books, team: Team, kind: Kind) -> Wait:
     )
 
 
-def _room(policy: FairShare, books: Books, run: Run) -> Wait | None:
+def room(books: Books, run: Run) -> Wait | None:
+    """Return what the pool, or every node of it, has too little of for a run; None where it fits."""
     name = short(books.free, run.request)
     if name is not None:
         return rules.shortage(name, run.request, books.held, books.capacity)

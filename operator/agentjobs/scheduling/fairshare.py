@@ -7,7 +7,7 @@ The first run that does not fit gets a promise that is kept.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from typing import ClassVar
 
 from agentjobs.scheduling import explain, rules
@@ -43,22 +43,24 @@ class FairShare:
         """Yield what starts now, in order; the pool has counted each as held before the next is asked for."""
         self.refresh(books, now)
         told = books.reservation
-        while True:
-            kept = self._kept_total
-            yield from self._pass(books, now)
-            # What a start freed of a guarantee may let a run start that was looked at before.
-            if self._kept_total == kept:
-                break
+        while (yield from self._pass(books, now)):
+            pass
         self.booking.tell(books, told, now)
 
-    def _pass(self, books: Books, now: int) -> Iterator[Start]:
+    def _pass(self, books: Books, now: int) -> Generator[Start, None, bool]:
+        """Go through the classes once; return whether a start may let one start that was looked at before.
+
+        It may where less is kept for guarantees now, or where it delayed the reservation's holder.
+        """
         seen = -1
         while (weight := self._next_class(books, seen)) is not None:
             slots = books.free.slots
             if slots is not None and slots <= 0 and not self._reservation_open(books, weight):
-                return  # nothing finds room, and the reservation is a more urgent run's
-            yield from self._class(books, weight, now)
+                break  # nothing finds room, and the reservation is a more urgent run's
+            if (yield from self._class(books, weight, now)):
+                return True
             seen = weight
+        return False
 
     def _next_class(self, books: Books, seen: int) -> int | None:
         """Return the next less urgent class with a head in the line-up, or with the reservation's holder."""
@@ -68,16 +70,22 @@ class FairShare:
             return weight
         return holder.weight if weight is None else min(weight, holder.weight)
 
-    def _class(self, books: Books, weight: int, now: int) -> Iterator[Start]:
-        """Start what may start of one class, and find the reservation's holder among what may not."""
+    def _class(self, books: Books, weight: int, now: int) -> Generator[Start, None, bool]:
+        """Start what may start of one class, and find the reservation's holder among what may not.
+
+        Returns whether the pass must begin anew.
+        """
         aside: list[tuple[Entry, Group]] = []
-        while True:
+        again = False
+        while not again:
             start, unfit = self._first(books, weight, now, aside)
             if start is None:
                 break
+            kept = self._kept_total
             yield start
             self.refresh(books, now)
             self._line_up_to(books, books.teams[start.run.team], weight)
+            again = start.guaranteed or self._kept_total != kept
         for entry, group in aside:
             self._lineup.put_back(group, entry)
         for _, group in (*unfit, *aside):
@@ -85,6 +93,7 @@ class FairShare:
             for team in below:
                 self._line_up_next(books, books.teams[team])
         self._line_up_behind_holder(books, weight)
+        return again
 
     def _line_up_behind_holder(self, books: Books, weight: int) -> None:
         """Put in the next head of the holder's team: its share, which stops all others of its group, does not
@@ -123,7 +132,7 @@ class FairShare:
     def _sort(
         self, books: Books, weight: int, now: int
     ) -> tuple[tuple[Entry, Group] | None, list[tuple[Entry, Group]]]:
-        """Return the first head that may start, and those that only lack room where it matters who they are."""
+        """Return the first head that may start, and those that only lack room, where that matters."""
         ready: tuple[Entry, Group] | None = None
         unfit: list[tuple[Entry, Group]] = []
         free, wanted = books.free, self._reservation_open(books, weight)
@@ -192,10 +201,10 @@ class FairShare:
     # -- the rules, for a kind -------------------------------------------------------------------
 
     def stopped(self, books: Books, head: Run, kind: Kind) -> WaitReason | None:
-        """Return which of rules 5 and 4 stops a head of a kind; its share does not stop the reservation's holder."""
+        """Return which of rules 5 and 4 stops a head; its share does not stop the reservation's holder."""
         stop = self.parked(kind, books.free)
-        waived = stop is WaitReason.TEAM_SHARE and books.reservation is not None
-        return None if waived and books.reservation.uid == head.uid else stop
+        holds = books.reservation is not None and books.reservation.uid == head.uid
+        return None if holds and stop is WaitReason.TEAM_SHARE else stop
 
     def parked(self, kind: Kind, free: Bounds) -> WaitReason | None:
         """Return which of rules 5 and 4 stops every head of a kind."""
@@ -215,7 +224,7 @@ class FairShare:
         return self._kept_total.minus(self._kept.get(kind.keeper or "", NOTHING))
 
     def how(self, books: Books, run: Run, kind: Kind, now: int) -> Start | None:
-        """Return how a run starts that rules 3 to 6 let start and that has room; None behind the reservation."""
+        """Return how a run starts that has room and passes rules 3 to 6; None behind the reservation."""
         if kind.exempt and self.booking.binds_others(books, run):
             return Start(run, books.settings.start_timeout_seconds, guaranteed=True)
         alone = self.known.alone == run.team

@@ -6,10 +6,10 @@ import heapq
 from collections.abc import Callable, Iterator
 from typing import ClassVar, Protocol
 
-from agentjobs.scheduling import rules
+from agentjobs.scheduling import explain, rules
 from agentjobs.scheduling.books import Books
-from agentjobs.scheduling.model import Run, Start, Wait
-from agentjobs.scheduling.resources import fits, short
+from agentjobs.scheduling.model import Run, Start, Wait, WaitReason
+from agentjobs.scheduling.reservation import has_room
 
 
 class Policy(Protocol):
@@ -79,18 +79,15 @@ def _in_order(books: Books, place: Callable[[Run], tuple[int, ...]]) -> Iterator
         run = team.lines[weight].head
         if rules.limit_stop(team, run) is not None:
             continue
-        if not fits(books.free, run.request) or (
-            books.nodes is not None and not books.nodes.fitting(run.request)
-        ):
+        if not has_room(books, run.request):
             return
         yield Start(run, books.settings.start_timeout_seconds)
         if weight in team.lines:
             heapq.heappush(heads, (place(team.lines[weight].head), name, weight))
 
 
-def _lack(books: Books, run: Run) -> Wait | None:
+def _lack(books: Books, run: Run) -> Wait:
     team = books.teams[run.team]
     if (stop := rules.limit_stop(team, run)) is not None:
         return rules.limit_words(stop, team, run)
-    name = short(books.free, run.request)
-    return rules.shortage(name, run.request, books.held, books.capacity) if name else None
+    return explain.room(books, run) or Wait(WaitReason.HELD_BACK, "a run that goes before it does not fit")

@@ -66,7 +66,7 @@ class Pool:
             self._line_up(run)
 
     def hold(self, holding: Holding) -> None:
-        """Count a run as holding, or replace what is counted. A pod that is not bound keeps its likely node."""
+        """Count a run as holding, or replace what is counted; an unbound pod keeps its likely node."""
         self._withdraw(holding.uid)
         known = self.books.holdings.get(holding.uid)
         if holding.node is None and self.books.nodes is not None:
@@ -125,12 +125,12 @@ class Pool:
         if self.exists and not self.books.settings.on_hold:
             try:
                 for start in self._policy.propose(self.books, now):
-                    self.fault = self._refusal(start.run)
+                    self.fault = self._refusal(start)
                     if self.fault:
                         break
                     starts.append(self._admit(start, now))
             except Exception as error:
-                self.fault = f"policy {self._policy.name} failed: {type(error).__name__}: {error}"
+                self.fault = self._failed(error)
         self._promise(now)
         looks = [*self._not_before.values(), *self._closed_until.values()]
         if self.books.look_again is not None:
@@ -151,7 +151,10 @@ class Pool:
         assert run is not None
         if self.fault:
             return Wait(WaitReason.HELD_BACK, self.fault)
-        wait = self._policy.why(self.books, run, now)
+        try:
+            wait = self._policy.why(self.books, run, now)
+        except Exception as error:
+            return Wait(WaitReason.HELD_BACK, self._failed(error))
         ahead = self._went_ahead(run)
         return wait._replace(message=f"{wait.message}; {ahead} went ahead") if wait and ahead else wait
 
@@ -186,16 +189,25 @@ class Pool:
         """How many runs wait, those set aside among them."""
         return len(self.books.waiting) + len(self._aside)
 
+    def _failed(self, error: Exception) -> str:
+        return f"policy {self._policy.name} failed: {type(error).__name__}: {error}"
+
     # -- bounds ----------------------------------------------------------------------------------
 
-    def _refusal(self, run: Run) -> str:
-        """Return why a proposed run must not start; "" when it may."""
+    def _refusal(self, start: Start) -> str:
+        """Return why a proposed start must not be; "" when it may."""
+        run, books = start.run, self.books
         proposal = f"policy {self._policy.name} proposed {run.name or run.uid}"
-        if self.books.waiting.get(run.uid) is not run:
+        if books.waiting.get(run.uid) is not run:
             return f"{proposal}, which does not wait"
-        if not fits(self.books.free, run.request):
+        if not fits(books.free, run.request):
             return f"{proposal}, which does not fit what is free"
-        stop = rules.limit_stop(self.books.teams[run.team], run)
+        if books.nodes is not None and books.nodes.roomiest(run.request, start.avoid_node) is None:
+            return f"{proposal}, which does not fit any node that it may be on"
+        longest = books.settings.start_timeout_seconds
+        if not 0 < start.start_seconds <= longest:
+            return f"{proposal} with a start time of {start.start_seconds} s; it must be 1 to {longest}"
+        stop = rules.limit_stop(books.teams[run.team], run)
         return f"{proposal}, which its team's limit stops: {stop.value}" if stop else ""
 
     def _admit(self, start: Start, now: int) -> Start:

@@ -169,7 +169,7 @@ class Booking:
         return holder is not None and holder.team != run.team and holder.weight <= run.weight
 
     def start(self, books: Books, standing: Standing, run: Run, now: int, *, alone: bool) -> Start | None:
-        """Return how a run starts that its group lets start; None where it would delay its own team's holder."""
+        """Return how a run starts that has room; None where it would delay the holder."""
         whole = books.settings.start_timeout_seconds
         seen = self._binding(books, run.weight, now)
         if seen is None:

@@ -120,7 +120,7 @@ def never_fits(settings: PoolSettings, team: str, request: Amounts, *, critical:
 
 
 def beyond_share(standing: Standing, tops: Bounds, held: Amounts, request: Amounts) -> int:
-    """Return the resources, as a bit mask, in which a request takes a team that holds something beyond its share.
+    """Return the resources, as a bit mask, in which a request takes a team beyond its share.
 
     The first use of a resource is always within it. A run with an empty mask is not stopped by rule 4,
     any other only while less than the headroom would stay free of one of these resources.

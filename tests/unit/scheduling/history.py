@@ -22,7 +22,7 @@ CLASSES = (0, 1, 2, 3)  # critical, high, default, low
 TIMEOUTS = (30, 60, 120, 300, 600, 1800)
 
 
-class Mismatch(AssertionError):
+class MismatchError(AssertionError):
     """The core and the oracle disagree."""
 
 
@@ -267,14 +267,16 @@ class History:
         situations.note(self.covered, before, self.world, begins, reasons)
 
     def rebuilt(self) -> None:
-        """Invariant 7: a pool built from the stored objects decides the same, now and when more room comes."""
+        """Invariant 7: a pool built from the stored objects decides the same."""
         self.restart()
         self.look()
 
     def _same(self, what: str, core: object, expected: object) -> None:
         if core != expected:
             told = "\n".join(self.told[-40:])
-            raise Mismatch(f"{what}:\n  core   {core}\n  oracle {expected}\n{self.world}\nevents:\n{told}")
+            raise MismatchError(
+                f"{what}:\n  core   {core}\n  oracle {expected}\n{self.world}\nevents:\n{told}"
+            )
 
     def _tell(self, event: str) -> None:
         self.told.append(f"{self.world.now}: {event}")
@@ -438,5 +440,5 @@ def play(seed: int, steps: int, covered: Counter[str]) -> None:
             history.step()
         history.rebuilt()
     except Exception as error:
-        told = "" if history is None or isinstance(error, Mismatch) else "\n".join(history.told[-40:])
+        told = "" if history is None or isinstance(error, MismatchError) else "\n".join(history.told[-40:])
         raise AssertionError(f"history {seed} of {steps} steps: {error}\n{told}") from error

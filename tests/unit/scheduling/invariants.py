@@ -153,7 +153,7 @@ class Promises:
             self._open[after.promise.uid] = (min(by, after.promise.before), causes)
 
     def _guarantee_demand(self, world: World, demanded: bool) -> None:
-        """A holder that has room waits for what is kept for others, or others took what is theirs before it."""
+        """A holder that has room waits for what is kept for others, or they took it before it."""
         line = oracle.lines(world)
         for uid, (_, causes) in self._open.items():
             if demanded or (uid in world.jobs and oracle.guarantee_stop(world, line, world.jobs[uid])):

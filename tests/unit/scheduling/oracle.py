@@ -1,8 +1,8 @@
 """The contract of docs/scheduling.md by brute force: every rule is evaluated anew from what is true now.
 
-It shares nothing with the core, not even its types: amounts are tuples of slots, CPU, memory and GPUs, a bound
-of None is no bound. Times are microseconds, durations seconds. Simple before fast, and exact: shares are
-fractions. Whoever doubts the core reads this beside the contract.
+It shares nothing with the core, not even its types: amounts are tuples of slots, CPU, memory and GPUs, a
+bound of None is no bound. Times are microseconds, durations seconds. Simple before fast, and exact: shares
+are fractions. Whoever doubts the core reads this beside the contract.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Job:
 
 @dataclass(frozen=True)
 class Held:
-    """A run that holds; `bound` says whether its node is where its pod is, or only where it is likely to go."""
+    """A run that holds; `bound` says whether its pod is on its node, or only likely to go there."""
 
     uid: str
     team: str
@@ -399,7 +399,7 @@ def latest_start(world: World, job: Job) -> tuple[int, str | None] | None:
 def outlook(world: World, promise: Promise) -> tuple[int, str | None, Bound]:
     """S for all others, the node it is on, and what is free then.
 
-    Where S cannot be told (any more), or the holder fits already and waits for a guarantee, the promise stands.
+    Where S cannot be told any more, or the holder fits and waits for a guarantee, the promise stands.
     """
     holder = world.jobs[promise.uid]
     found = latest_start(world, holder) if lack(world, holder.request) is not None else None
@@ -457,7 +457,7 @@ def beside(world: World, line: Lines, job: Job, holder: Job, at: int, node: str 
 
 
 def still_reserved(world: World, line: Lines) -> Promise | None:
-    """The reservation as it stands: gone with its holder, its class or its limit, or when no end would help."""
+    """The reservation as it stands: gone with its holder, its class, its limit, or its chance."""
     promise = world.promise
     if promise is None or not in_line(line, promise):
         return None
@@ -524,7 +524,7 @@ def decide_nothing(world: World) -> None:
 
 
 def upcoming(world: World) -> Begin | None:
-    """The first head that may start, from the most urgent class on; the reservation changes hands on the way."""
+    """The first head that may start, the most urgent first; the reservation changes hands on the way."""
     line = lines(world)
     world.promise = still_reserved(world, line)
     parked: set[str] = set()
