@@ -168,7 +168,9 @@ def _summary(found: Mapping[str, Any]) -> Table:
     table.add_row(
         "Jain's index of shares held while waiting", "-" if found["jain"] is None else f"{found['jain']:.3f}"
     )
-    table.add_row("started at once, of runs within their team's share", percent(whole["instantWithinShare"]))
+    table.add_row(
+        "started at once, of runs that their team's share has room for", percent(whole["instantWithinShare"])
+    )
     table.add_row("starts while a more urgent run waited", f"{found['startsPastMoreUrgent']:,}")
     table.add_row("started in a hole before a reservation", f"{found['backfilled']:,}")
     table.add_row("promises kept", f"{found['promises']['kept']:,}")
