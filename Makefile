@@ -39,7 +39,7 @@ setup: venv ## install packages and binaries (every other command does this firs
 demo: venv ## watch two teams' runs from nothing to finished, then stop what was started
 	@$(RUN) -m examples.demo
 
-test: venv ## run the whole suite
+test: setup ## run the whole suite
 	$(RUN) -m pytest
 
 test-fast: venv ## run the parts that need no cluster
@@ -77,10 +77,10 @@ lock: venv ## resolve the versions in requirements.lock anew
 	$(VENV)/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
 	  --no-header --upgrade --group dev pyproject.toml -o requirements.lock
 
-benchmark: venv ## measure, print, and store under benchmarks/results/
+benchmark: setup ## measure, print, and store under benchmarks/results/
 	$(RUN) -m benchmarks
 
-prove: venv ## the long forms: kill storms
+prove: setup ## the long forms: kill storms
 	$(RUN) -m pytest tests/prove
 
 .PHONY: help venv setup demo test test-fast up down status lint format manifests verify lock benchmark prove

@@ -231,7 +231,7 @@ def main() -> int:
     was_up = record is not None and record.complete
     try:
         if not was_up:
-            commands.up(Progress())
+            commands.bring_up(Progress())
         record = Record.load(DEFAULT_STATE)
         assert record is not None
         instance: Instance = commands.instance_of(record.kind, Options(), Progress())

@@ -31,7 +31,19 @@ def setup(console: Console) -> int:
 
 
 def up(console: Console) -> int:
-    """Start the cluster and all that runs in it."""
+    """Start the cluster and all that runs in it, and say what to do next."""
+    bring_up(console)
+    console.say("next:")
+    console.say("  . .local/env                 # in each shell: kubectl talks to this cluster")
+    console.say("  kubectl apply -f examples/compute/agentjob.yaml")
+    console.say("  kubectl get agentjobs --watch")
+    console.say("  make status                  # what runs; the logs are in .local/logs")
+    console.say("  make down                    # stop it and remove what it left")
+    return 0
+
+
+def bring_up(console: Console) -> None:
+    """Start what the variables ask for, or what is missing of it."""
     began = time.monotonic()
     options = Options.read()
     record = Record.load(DEFAULT_STATE)
@@ -44,13 +56,7 @@ def up(console: Console) -> int:
         console.fact("node", f"{nodes.value} ({nodes.reason})")
         options = options.with_node(nodes.value)
     already = instance_of(cluster.value, options, console).up()
-    console.say(f"{'was up already' if already else 'up'} after {time.monotonic() - began:.1f} s; next:")
-    console.say("  . .local/env                 # in each shell: kubectl talks to this cluster")
-    console.say("  kubectl apply -f examples/compute/agentjob.yaml")
-    console.say("  kubectl get agentjobs --watch")
-    console.say("  make status                  # what runs; the logs are in .local/logs")
-    console.say("  make down                    # stop it and remove what it left")
-    return 0
+    console.say(f"{'was up already' if already else 'up'} after {time.monotonic() - began:.1f} s")
 
 
 def down(console: Console) -> int:

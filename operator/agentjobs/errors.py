@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import re
+
+_NO_RIGHT = re.compile(r'forbidden: User "[^"]*" cannot \w+ resource ')
+
 
 class AgentJobsError(Exception):
     """The root of every error that this package raises on purpose."""
@@ -66,8 +70,22 @@ class ApiError(AgentJobsError):
 
     @property
     def transient(self) -> bool:
-        """Whether the same request may succeed later: no answer, 401 (a token was renewed), 429 or 5xx."""
-        return self.status in (0, 401, 408, 429) or self.status >= 500
+        """Whether the same request may succeed later: no answer, 401 (a token was renewed), 429 or 5xx.
+
+        Also where our own account may not ask: a server that has just started knows no roles yet, and
+        an administrator can give the right back. It is no verdict on what was asked for.
+        """
+        return self.status in (0, 401, 408, 429) or self.status >= 500 or self._no_right
+
+    @property
+    def absent(self) -> bool:
+        """Whether that very object is not there; not so where its whole kind is not served (yet)."""
+        return self.status == 404 and self.reason == "NotFound" and self.message.endswith('" not found')
+
+    @property
+    def _no_right(self) -> bool:
+        # The sentence of every authorizer; admission says "admission webhook" or "ValidatingAdmissionPolicy".
+        return self.status == 403 and _NO_RIGHT.search(self.message) is not None
 
     @property
     def quota(self) -> bool:

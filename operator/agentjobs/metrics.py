@@ -22,6 +22,9 @@ SCHEDULE_FAILED = Counter(
 UNEXPECTED_JOBS = Counter("agentjobs_unexpected_jobs", "Jobs of ours that no run expected, stopped")
 POLICY_FAULTS = Counter("agentjobs_policy_faults", "Looks that a policy's error ended", ("pool",))
 PENDING = Gauge("agentjobs_pending_runs", "Runs that wait", ("pool",))
+PROMISES = Gauge(
+    "agentjobs_promises_total", "Promised starts by outcome: Kept, or what broke them", ("pool", "outcome")
+)
 HELD = Gauge("agentjobs_held_slots", "Execution slots in use", ("pool",))
 QUEUE_DEPTH = Gauge("agentjobs_writer_depth", "Runs that wait for a write")
 SCHEDULING_LAG = Histogram("agentjobs_scheduling_lag_seconds", "createdAt to scheduledAt", buckets=_LAG)

@@ -40,9 +40,14 @@ class Write:
         return self.code < 300
 
     @property
+    def uncertain(self) -> bool:
+        """Whether it may have changed something: its client was killed, or storage answered too late."""
+        return self.code >= 500 or self.code == 0
+
+    @property
     def terminal(self) -> bool:
-        """Whether it stored the end of a run."""
-        return self.done and self.phase not in (None, "PENDING", "SCHEDULED", "RUNNING", "CANCELING")
+        """Whether it was to store the end of a run."""
+        return self.phase not in (None, "PENDING", "SCHEDULED", "RUNNING", "CANCELING")
 
 
 class Audit:
@@ -52,22 +57,27 @@ class Audit:
         self._log = log
         self._read_up_to = 0
         self._writes: list[Write] = []
+        self._by_operator: list[Write] = []
 
     def writes(self) -> list[Write]:
         """Every write so far, in the order of their answers."""
+        self._read_on()
+        return self._writes
+
+    def by_operator(self, *names: str) -> list[Write]:
+        """The operator's writes so far, of all objects or of those with these names."""
+        self._read_on()
+        return [write for write in self._by_operator if not names or write.name in names]
+
+    def _read_on(self) -> None:
         with self._log.open("rb") as file:
             file.seek(self._read_up_to)
             # The last line may be half written.
             complete, found, _ = file.read().rpartition(b"\n")
         self._read_up_to += len(complete) + len(found)
-        self._writes += [_write(json.loads(line)) for line in complete.splitlines() if line.startswith(b"{")]
-        return list(self._writes)
-
-    def by_operator(self, *names: str) -> list[Write]:
-        """The operator's writes so far, of all objects or of those with these names."""
-        return [
-            write for write in self.writes() if write.user == OPERATOR and (not names or write.name in names)
-        ]
+        new = [_write(json.loads(line)) for line in complete.splitlines() if line.startswith(b"{")]
+        self._writes += new
+        self._by_operator += [write for write in new if write.user == OPERATOR]
 
 
 def _write(event: dict[str, Any]) -> Write:

@@ -5,6 +5,6 @@ from hypothesis.configuration import set_hypothesis_home_dir
 
 set_hypothesis_home_dir(".local/cache/hypothesis")
 settings.register_profile(
-    "unit", max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+    "unit", max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("unit")

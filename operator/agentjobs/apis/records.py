@@ -7,6 +7,9 @@ taken as absent instead of stopping the reader.
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 import msgspec
@@ -34,6 +37,20 @@ class Metadata(Wire):
     annotations: dict[str, str] = {}
 
 
+class Attempted(Wire, omit_defaults=True):
+    """An attempt that is over, whole, since a list is only ever written whole."""
+
+    number: int = 0
+    reason: str = ""
+    message: str | None = None
+    exit_code: int | None = None
+    k8s_job_name: str | None = None
+    node_name: str | None = None
+    scheduled_at: str | None = None
+    started_at: str | None = None
+    completed_at: str | None = None
+
+
 class Stored(Wire):
     """The part of an AgentJob's status that later decisions need."""
 
@@ -47,9 +64,14 @@ class Stored(Wire):
     completed_at: str | None = None
     starts_before: str | None = None
     k8s_job_name: str | None = None
-    attempts: list[dict[str, Any]] = []
+    attempts: list[Attempted] = []
     pod_name: str | None = None
     node_name: str | None = None
+
+    @property
+    def last_attempt(self) -> Attempted:
+        """The newest attempt that is over; number 0 where there is none."""
+        return max(self.attempts, key=lambda attempt: attempt.number, default=Attempted())
 
     @property
     def terminal(self) -> bool:
@@ -71,6 +93,7 @@ class Object(Wire):
 
 
 _OBJECT = msgspec.json.Decoder(Object)
+_NOTHING: Mapping[str, str] = MappingProxyType({})
 _SPEC_FIELDS = 3  # their level in an object
 
 
@@ -81,7 +104,7 @@ class Record:
 
     def __init__(self, metadata: Metadata) -> None:
         self.uid = metadata.uid
-        self.namespace = metadata.namespace
+        self.namespace = sys.intern(metadata.namespace)
         self.name = metadata.name
         self.version = int(metadata.resource_version) if metadata.resource_version.isdecimal() else 0
         self.created = times.parse(metadata.creation_timestamp) or 0
@@ -89,20 +112,32 @@ class Record:
 
 
 class AgentJobRecord(Record):
-    """An AgentJob; `spec` (JSON) and `simulation` are dropped once the run has ended."""
+    """An AgentJob.
 
-    __slots__ = ("generation", "pool", "priority", "simulation", "spec", "status", "team")
+    Tens of thousands of ended ones are kept, and all that may follow is an edit: of those the `spec`
+    (JSON), `simulation` and the rest of the status are dropped, and common strings are shared by all.
+
+    Attributes:
+        served, ended: when it was scheduled and when it ended, microseconds since the epoch; 0 for never.
+    """
+
+    __slots__ = ("ended", "generation", "pool", "priority", "served", "simulation", "spec", "status", "team")
 
     def __init__(self, raw: bytes | msgspec.Raw) -> None:
         found = nesting.decode(raw, _OBJECT, _SPEC_FIELDS)
         super().__init__(found.metadata)
         self.generation = found.metadata.generation
         head = lenient(found.spec, Head)
-        self.team, self.priority, self.pool = head.team_id, head.priority, head.pool
+        self.team, self.priority, self.pool = map(sys.intern, (head.team_id, head.priority, head.pool))
         self.status = lenient(found.status, Stored)
+        self.served = times.parse(self.status.scheduled_at) or 0
+        self.ended = times.parse(self.status.completed_at) or 0
         self.spec: bytes = b""
-        self.simulation: dict[str, str] = {}
-        if not self.status.terminal:
+        self.simulation: Mapping[str, str] = _NOTHING
+        if self.status.terminal:
+            phase, generation = sys.intern(self.status.phase), self.status.observed_generation
+            self.status = Stored(phase=phase, observed_generation=generation)
+        else:
             self.spec = bytes(found.spec)
             self.simulation = simulation(found.metadata.annotations)
 

@@ -11,12 +11,16 @@ import asyncio
 import heapq
 import itertools
 import logging
+from collections import deque
 from collections.abc import Awaitable, Callable
 
 _log = logging.getLogger(__name__)
 
 WORKERS = 16
+# So many writes begun in so short a time: from then on it is worth while to let transitions share one.
+BUSY_WRITES, BUSY_SECONDS = 20, 2.0
 _RETRY_SECONDS = (0.2, 10.0)
+_TRIES_COUNTED = 20  # the pause has long been the longest by then
 
 
 class Writer:
@@ -39,6 +43,7 @@ class Writer:
         self._order = itertools.count()
         self._delayed: dict[str, asyncio.TimerHandle] = {}
         self._tries: dict[str, int] = {}
+        self._begun: deque[float] = deque(maxlen=BUSY_WRITES)
         self._idle = asyncio.Event()
         self._idle.set()
 
@@ -49,8 +54,11 @@ class Writer:
 
     @property
     def loaded(self) -> bool:
-        """Whether more waits than the workers can take at once."""
-        return len(self._urgency) > self._workers
+        """Whether more waits than the workers can take at once, or many writes were begun just now."""
+        if len(self._urgency) > self._workers:
+            return True
+        now = asyncio.get_running_loop().time()
+        return len(self._begun) == BUSY_WRITES and now - self._begun[0] < BUSY_SECONDS
 
     def add(self, key: str, urgency: int) -> None:
         """Ask for a look at a key; the smaller `urgency` goes first. Asking twice is asking once."""
@@ -86,6 +94,7 @@ class Writer:
                 continue  # it was asked for again with more urgency
             del self._urgency[key]
             self._busy.add(key)
+            self._begun.append(asyncio.get_running_loop().time())
             try:
                 after = await self._write(key)
             except Exception:
@@ -103,7 +112,7 @@ class Writer:
                 self.add(key, again)
             return
         first, longest = _RETRY_SECONDS
-        tries = self._tries[key] = self._tries.get(key, 0) + 1
+        tries = self._tries[key] = min(self._tries.get(key, 0) + 1, _TRIES_COUNTED)
         pause = max(after, min(longest, first * 2 ** (tries - 1)))
         timer = asyncio.get_running_loop().call_later(pause, self._retry, key, urgency)
         self._delayed[key] = timer

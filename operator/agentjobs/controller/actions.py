@@ -91,7 +91,7 @@ class Actions:
         """Whether something runs that must not: its time is over, or the run has ended without it."""
         if any(not job.deleting for job in run.old_jobs):
             return True
-        alive = [pod for pod in run.live_pods() if not pod.deleting and pod.deadline != _STOPPED]
+        alive = _unstopped(run)
         if run.over:
             unstarted = (
                 run.job is not None and not run.job.deleting and run.job.finished is None and not run.pods
@@ -193,17 +193,18 @@ class Actions:
         await self._confirm(run)
         if self._unstarted(run):
             facts = run.given_up_facts(now)
-            await self._patch_status(run, run.record, status_of(facts))
+            if await self._patch_status(run, run.record, status_of(facts)):
+                run.spoke = now
 
     async def _stop(self, run: Run) -> None:
         for job in run.old_jobs:
             await self._delete_job(job)
-        for pod in list(run.live_pods()):
-            if pod.node:
-                await self._stop_pod(pod)
         # A pod without a node has no kubelet that could stop it, a Job without a pod may still make one.
-        if run.job is not None and all(not pod.node for pod in run.live_pods()):
+        if run.job is not None and not any(pod.node for pod in run.live_pods()):
             await self._delete_job(run.job)
+            return
+        for pod in _unstopped(run):
+            await self._stop_pod(pod)
 
     async def _stop_pod(self, pod: PodRecord) -> None:
         body = {"metadata": {"uid": pod.uid}, "spec": {"activeDeadlineSeconds": _STOPPED}}
@@ -273,7 +274,7 @@ class Actions:
         try:
             stored = AgentJobRecord(await self._session.request("GET", path))
         except ApiError as error:
-            if error.status != 404:
+            if not error.absent:
                 raise
             self._agentjobs.remove(run.uid)
             return
@@ -292,7 +293,7 @@ class Actions:
             if job.run_uid == run.uid:
                 self._jobs.upsert(job)
         except ApiError as error:
-            if error.status != 404:
+            if not error.absent:
                 raise
             if (known := run.job) is not None:
                 self._jobs.remove(known.uid)
@@ -353,3 +354,8 @@ def _clearable(stored: Stored) -> dict[str, str | None]:
         "podName": stored.pod_name,
         "nodeName": stored.node_name,
     }
+
+
+def _unstopped(run: Run) -> list[PodRecord]:
+    """Return the pods in which something may run that nobody has asked to end."""
+    return [pod for pod in run.live_pods() if not pod.deleting and pod.deadline != _STOPPED]

@@ -99,7 +99,7 @@ class Loop:
         for uid in touched:
             if (run := state.runs.get(uid)) is not None:
                 state.settle(run)
-        if self._capacity_dirty:
+        if self._capacity_dirty or (touched and state.shares_nodes):
             self._capacity_dirty = False
             state.capacity_changed()
         looks = [] if self.stopping else [self._decide(name, now, touched) for name in state.pools]
@@ -120,14 +120,18 @@ class Loop:
             metrics.POLICY_FAULTS.labels(name).inc()
         metrics.PENDING.labels(name).set(pool.waiting)
         metrics.HELD.labels(name).set(pool.books.held.slots)
+        for outcome, count in pool.promises.outcomes.items():
+            metrics.PROMISES.labels(name, outcome).set(count)
         return plan.look_again
 
     def _ask(self, run: Run, now: int) -> None:
         """Ask the writer for what a run needs now, and set its clock for what it will need later."""
         need = self.actions.need(run, now)
-        if need is not None and not (self.stopping and need is Need.POST):
-            self.writer.add(run.uid, need)
         later = self._later(run, now)
+        if need is Need.STATUS and now < run.shares_until and self.writer.loaded and not self.stopping:
+            later = min(later or run.shares_until, run.shares_until)
+        elif need is not None and not (self.stopping and need is Need.POST):
+            self.writer.add(run.uid, need)
         if later is not None and (run.timer is None or later < run.timer):
             run.timer = later
             heapq.heappush(self._timers, (later, run.uid))

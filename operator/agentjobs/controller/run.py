@@ -7,16 +7,19 @@ from dataclasses import replace
 
 from agentjobs.apis import times
 from agentjobs.apis.agentjob import ResourceRequirements
-from agentjobs.apis.records import AgentJobRecord, JobRecord, PodRecord
-from agentjobs.apis.runstatus import Phase
+from agentjobs.apis.records import AgentJobRecord, Attempted, JobRecord, PodRecord
+from agentjobs.apis.runstatus import ATTEMPTS_MAX, Phase
 from agentjobs.runs import identity
 from agentjobs.runs.decision import Decision
 from agentjobs.runs.observe import Outcome, observe
-from agentjobs.runs.status import Facts
+from agentjobs.runs.status import Facts, word
 from agentjobs.scheduling.model import Wait
 
 PATIENCE = 2 * times.SECOND  # a run that waits longer than this is told why
+SHARE = 2 * times.SECOND  # under load a transition waits this long at most for one to share a write with
 QUIET = 30 * times.SECOND  # and hears of another reason no sooner than after this
+
+BACKOFF_SECONDS, LONGEST_BACKOFF_SECONDS = 10, 300  # before another attempt
 
 
 class Run:
@@ -99,13 +102,9 @@ class Run:
             return True
         if any(job.finished is None and not self._pods_of(job.attempt) for job in self.jobs.values()):
             return True
-        return (
-            not self.jobs
-            and self.decision is not None
-            and not self.posted
-            and not self.failure
-            and not self.over
-        )
+        if self.jobs or self.record is None or self.record.deleting:
+            return False
+        return self.decision is not None and not self.posted and not self.failure and not self.over
 
     @property
     def empty(self) -> bool:
@@ -149,6 +148,12 @@ class Run:
             return None
         return self.started + self.decision.timeout_seconds * times.SECOND
 
+    @property
+    def shares_until(self) -> int:
+        """Until when its last transition may wait for the next one, to share a write; microseconds."""
+        since = self.started or (self.decision.scheduled if self.decision else 0)
+        return since + SHARE
+
     def live_pods(self) -> Iterable[PodRecord]:
         """Return the pods in which something may run."""
         return (pod for pod in self.pods.values() if not pod.terminal)
@@ -163,6 +168,16 @@ class Run:
         pods = self._pods_of(str(self.attempt))
         expired = any(pod.deadline == 1 for pod in pods)
         return observe(self.job, pods, timeout_seconds=self.timeout_seconds, expired=expired)
+
+    @property
+    def not_before(self) -> int:
+        """When the next attempt may start: the longer after the last, the more there were (rule 8)."""
+        last = self.record.status.last_attempt if self.record is not None else Attempted()
+        ended = times.parse(last.completed_at)
+        if ended is None:
+            return 0
+        pause = min(BACKOFF_SECONDS << min(last.number - 1, 10), LONGEST_BACKOFF_SECONDS)
+        return ended + pause * times.SECOND
 
     @property
     def hole_until(self) -> int | None:
@@ -181,7 +196,8 @@ class Run:
         """Remember when the start and the end were first seen, within the kubelet's own second."""
         if self.started is None and outcome.started is not None:
             self.started = times.within_second(now, outcome.started)
-        if self.completed is None and outcome.phase.terminal:
+        # What only seems to be gone may turn out to run on.
+        if self.completed is None and outcome.phase.terminal and (self.confirmed or not outcome.absence):
             ended = outcome.completed
             self.completed = now if ended is None else times.within_second(now, ended)
 
@@ -201,7 +217,7 @@ class Run:
         record = self.record
         assert record is not None
         base = Facts(
-            job_id=record.status.job_id or identity.job_id(record.created, self.uid),
+            job_id=identity.job_id(record.created, self.uid),
             generation=record.generation,
             phase=Phase.PENDING,
             reason=wait.reason.value if wait else "",
@@ -238,23 +254,23 @@ class Run:
         """Return the status of a run whose attempt did not start in the hole that it was given."""
         assert self.record is not None
         assert self.decision is not None
-        seconds = self.decision.start_seconds
-        over = {
-            "number": self.attempt,
-            "reason": "BackfillMissed",
-            "message": f"not started within {seconds} s, all that a promise to another run left",
-            "k8sJobName": self.job_name,
-            "scheduledAt": times.text(self.decision.scheduled),
-            "completedAt": times.text(now),
-        }
+        why = f"not started within {self.decision.start_seconds} s, all that a promise to another run left"
+        over = Attempted(
+            number=self.attempt,
+            reason="BackfillMissed",
+            message=why,
+            k8s_job_name=self.job_name,
+            scheduled_at=times.text(self.decision.scheduled),
+            completed_at=times.text(now),
+        )
         return Facts(
             job_id=self.record.status.job_id or identity.job_id(self.record.created, self.uid),
             generation=self.record.generation,
             phase=Phase.PENDING,
             reason="BackfillMissed",
-            message=f"{over['message']}; back in its old place",
+            message=f"{why}; back in its old place",
             created=self.created,
-            attempts=(*self.record.status.attempts, over),
+            attempts=(*self.record.status.attempts, over)[-ATTEMPTS_MAX:],
         )
 
     def _worth_a_write(self, facts: Facts, now: int) -> bool:
@@ -265,9 +281,8 @@ class Run:
             return True
         if stored.observed_generation != -1 and stored.observed_generation != facts.generation:
             return True
-        news = facts.reason != stored.reason or (facts.starts_before is None) != (
-            stored.starts_before is None
-        )
+        promised = facts.starts_before is not None
+        news = word(facts.reason) != stored.reason or promised != (stored.starts_before is not None)
         return news and now >= self.next_word(facts.phase)
 
     def next_word(self, phase: Phase) -> int:

@@ -78,6 +78,9 @@ class State:
         record = new or old
         assert record is not None
         run = self._run(record.run_uid)
+        known = run.job
+        if known is not None and known.uid != record.uid and known.attempt == record.attempt:
+            return  # whatever else carries the labels of this run: it goes by the Job it has
         run.confirmed = False
         if new is None:
             run.jobs.pop(record.uid, None)
@@ -126,6 +129,13 @@ class State:
             self.pool(name).configure(self.catalogue.settings(name, nodes))
         self.woken.set()
 
+    @property
+    def shares_nodes(self) -> bool:
+        """Whether what one pool's runs hold may be missing on the nodes of another."""
+        specs = self.catalogue.pools.values()
+        bound = any(spec.capacity is not None and spec.capacity.nodes is not None for spec in specs)
+        return bound and len(self.pools) > 1
+
     def _others(self, name: str) -> dict[str, Holding]:
         """Return what runs of other pools hold."""
         pools = (pool for pool in self.pools.values() if pool.name != name)
@@ -143,13 +153,11 @@ class State:
         """
         self.live = True
         for record in stored:
-            status, pool = record.status, self.pool(record.pool)
-            served, ended = times.parse(status.scheduled_at) or 0, times.parse(status.completed_at) or 0
-            if served or ended:
-                pool.remember(record.team, served=served, ended=ended)
-            before = times.parse(status.starts_before)
-            if before is not None and not status.terminal:
-                pool.resume(record.uid, before)
+            if record.served or record.ended:
+                self.pool(record.pool).remember(record.team, served=record.served, ended=record.ended)
+            before = times.parse(record.status.starts_before)
+            if before is not None:
+                self.pool(record.pool).resume(record.uid, before)
 
     # -- the books -------------------------------------------------------------------------------
 
@@ -168,7 +176,7 @@ class State:
         if run.holds:
             pool.hold(self._as_holding(run))
         elif run.waits and (waiting := self._as_waiting(run)) is not None:
-            pool.wait(waiting)
+            pool.wait(waiting, run.not_before)
         else:
             pool.leave(run.uid, run.completed if run.over else None)
         if run.empty:
@@ -242,7 +250,7 @@ class State:
         if run.record is None:
             return
         status = run.record.status
-        attempt = 1 + len(status.attempts)
+        attempt = 1 + status.last_attempt.number
         if not status.terminal and attempt > run.attempt:
             run.turn_to(attempt)
             if run.job is not None:
@@ -274,7 +282,7 @@ class State:
             version=run.version,
             request=Amounts(1, asked.cpu_millicores, asked.memory_mb, asked.gpu_count),
             timeout_seconds=asked.timeout_seconds,
-            name=record.name,
+            name=f"{record.name} ({record.priority})",
         )
 
     def _as_holding(self, run: Run) -> Holding:

@@ -19,7 +19,7 @@ _Moment = Annotated[int, Meta(ge=0, le=250_000_000_000_000_000)]  # until the ye
 _Amount = Annotated[int, Meta(ge=0, le=2**31 - 1)]
 
 
-class Decision(msgspec.Struct, frozen=True, rename="camel"):
+class Decision(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """Why and when an attempt of a run was started, and what it holds.
 
     Attributes:

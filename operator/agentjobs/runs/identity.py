@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import re
 
@@ -11,6 +12,7 @@ _CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 _NAME_LIMIT = 63  # a Job's name becomes a label value and the pod's host name
 
 
+@functools.lru_cache(maxsize=4096)  # a run's is asked for at every look
 def job_id(created: int, uid: str) -> str:
     """Return the run's ULID: time from the creation second, randomness the last 80 bits of the uid.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 from agentjobs.apis import names
@@ -37,7 +38,7 @@ def job_manifest(
     pool: AgentPoolSpec,
     decision: Decision,
     allowed_secrets: frozenset[str] = frozenset(),
-    annotations: dict[str, str] | None = None,
+    annotations: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
     """Return the Job of one attempt.
 
@@ -69,7 +70,7 @@ def job_manifest(
         "terminationGracePeriodSeconds": GRACE_SECONDS,
         "restartPolicy": "Never",
         **sandbox.pod_fields(pool.sandbox),
-        **_placement(decision),
+        **_placement(pool, decision),
         "containers": [_container(spec, pool, job_id, decision)],
         "volumes": [*sandbox.volumes(pool.sandbox), _input_volume(), *_secret_volumes(spec)],
     }
@@ -108,13 +109,17 @@ def job_manifest(
     }
 
 
-def _placement(decision: Decision) -> dict[str, Any]:
-    """Return the affinity of a run that was started beside the reservation: its node is not for this one."""
+def _placement(pool: AgentPoolSpec, decision: Decision) -> dict[str, Any]:
+    """Return on which nodes the pod may be: those the pool counts, but for the one of a reservation."""
+    of_pool = pool.capacity.nodes.match_labels if pool.capacity and pool.capacity.nodes else {}
+    labels = {**of_pool, **pool.sandbox.node_selector}
+    placement: dict[str, Any] = {"nodeSelector": labels} if labels else {}
     if not decision.avoid_node:
-        return {}
+        return placement
     field = {"key": "metadata.name", "operator": "NotIn", "values": [decision.avoid_node]}
     terms = {"nodeSelectorTerms": [{"matchFields": [field]}]}
-    return {"affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}}
+    affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}
+    return {**placement, "affinity": affinity}
 
 
 def _container(spec: AgentJobSpec, pool: AgentPoolSpec, job_id: str, decision: Decision) -> dict[str, Any]:

@@ -64,8 +64,8 @@ def observe(
     Args:
         job: its Job; None when it has vanished.
         pods: all its pods of this attempt.
-        timeout_seconds: the run's own time, for the message.
-        expired: we have asked the kubelet to stop it because its time was over.
+        timeout_seconds: the run's own time.
+        expired: we have asked the kubelet to stop it because its time was over; it may have ended before.
     """
     pod = max(pods, key=lambda pod: (pod.created, pod.uid), default=None)
     lost = job is None or job.deleting
@@ -105,7 +105,9 @@ def _ended(ended: Terminated, pod: PodRecord, *, timeout_seconds: int, expired: 
         return outcome(Phase.SUCCEEDED, "Completed", "the agent ended with exit code 0")
     if lost:
         return outcome(Phase.FAILED, "JobLost", "the Job was deleted while the agent ran")
-    if pod.status.reason == "DeadlineExceeded" or expired:
+    # The kubelet's times are whole seconds: what was stopped ran a second less at least.
+    in_time = started and completed and completed - started < (timeout_seconds - 1) * times.SECOND
+    if pod.status.reason == "DeadlineExceeded" or (expired and not in_time):
         return outcome(
             Phase.TIMED_OUT, "DeadlineExceeded", f"the agent ran longer than timeoutSeconds {timeout_seconds}"
         )

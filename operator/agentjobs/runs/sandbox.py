@@ -25,7 +25,7 @@ CONTAINER_SECURITY: dict[str, Any] = {
 
 
 def pod_fields(sandbox: Sandbox) -> dict[str, Any]:
-    """Return the pod-level fields: identity, isolation and placement."""
+    """Return the pod-level fields: identity and isolation."""
     fields: dict[str, Any] = {
         "automountServiceAccountToken": False,
         "enableServiceLinks": False,
@@ -42,8 +42,6 @@ def pod_fields(sandbox: Sandbox) -> dict[str, Any]:
         fields["runtimeClassName"] = sandbox.runtime_class_name
     if sandbox.image_pull_secrets:
         fields["imagePullSecrets"] = [{"name": name} for name in sandbox.image_pull_secrets]
-    if sandbox.node_selector:
-        fields["nodeSelector"] = dict(sandbox.node_selector)
     if sandbox.tolerations:
         fields["tolerations"] = [toleration.to_manifest() for toleration in sandbox.tolerations]
     return fields

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from agentjobs.apis import times
+from agentjobs.apis.records import Attempted
 from agentjobs.apis.runstatus import ERROR_MAX_LENGTH, MESSAGE_MAX_LENGTH, TRACEBACK_MAX_LENGTH, Phase
 from agentjobs.runs.result import Returned
 
@@ -23,7 +24,7 @@ class Facts:
         scheduled: when its Job was decided.
         completed: when the agent ended, or when it was seen that it never will.
         starts_before: the promise of a run that waits.
-        attempts: those that are over, as JSON; empty when nothing is to be changed.
+        attempts: those that are over; empty when nothing is to be changed.
     """
 
     job_id: str
@@ -41,7 +42,7 @@ class Facts:
     node_name: str | None = None
     exit_code: int | None = None
     returned: Returned = field(default_factory=Returned)
-    attempts: tuple[dict[str, Any], ...] = ()
+    attempts: tuple[Attempted, ...] = ()
 
 
 def status_of(facts: Facts) -> dict[str, Any]:
@@ -53,7 +54,7 @@ def status_of(facts: Facts) -> dict[str, Any]:
     scheduled = _not_before(facts.scheduled, created)
     started = _not_before(facts.started, scheduled or created)
     completed = _not_before(facts.completed, started or scheduled or created)
-    reason = facts.reason if _REASON.match(facts.reason) else "Unknown"
+    reason = word(facts.reason)
     status: dict[str, Any] = {
         "observedGeneration": facts.generation,
         "phase": facts.phase.value,
@@ -76,6 +77,11 @@ def status_of(facts: Facts) -> dict[str, Any]:
     if completed is not None and started is not None:
         status["duration"] = f"{(completed - started + times.SECOND // 2) // times.SECOND}s"
     return {name: value for name, value in status.items() if value is not None}
+
+
+def word(reason: str) -> str:
+    """Return a reason as it can be stored: what a runtime says need not be one word."""
+    return reason if _REASON.match(reason) else "Unknown"
 
 
 def _not_before(moment: int | None, earlier: int) -> int | None:

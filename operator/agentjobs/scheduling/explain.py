@@ -125,7 +125,7 @@ def _reservation(policy: FairShare, books: Books, run: Run, now: int) -> Wait | 
     longest = policy.booking.longest(books, now)
     if longest is not None:
         message += f"; would start now with timeoutSeconds ≤ {longest}"
-    return Wait(WaitReason.BEHIND_RESERVATION, message)
+    return Wait(WaitReason.BEHIND_RESERVATION, message, longest)
 
 
 def _named(run: Run) -> str:

@@ -50,10 +50,17 @@ _PARKING = frozenset({WaitReason.TEAM_LIMIT, WaitReason.GUARANTEED_TO_OTHERS, Wa
 
 
 class Wait(NamedTuple):
-    """Why a run waits: a reason for machines, a sentence with numbers for people."""
+    """Why a run waits.
+
+    Attributes:
+        reason: for machines.
+        message: a sentence with numbers, for people.
+        hole_seconds: with a timeout of at most this it would start now; None where no hole is on offer.
+    """
 
     reason: WaitReason
     message: str
+    hole_seconds: int | None = None
 
 
 class Run(NamedTuple):

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from agentjobs.scheduling import rules
+from collections import deque
+
+from agentjobs.scheduling import explanation, rules
 from agentjobs.scheduling.books import Books
+from agentjobs.scheduling.explanation import Explanation
 from agentjobs.scheduling.model import Holding, Plan, PoolSettings, Reservation, Run, Start, Wait, WaitReason
 from agentjobs.scheduling.policies import Policy
 from agentjobs.scheduling.promises import Promises
 from agentjobs.scheduling.reservation import latest_end
 from agentjobs.scheduling.resources import fits
+
+_REMEMBERED_STARTS = 256  # to name who went ahead of a run that waits
 
 
 class Pool:
@@ -28,6 +33,8 @@ class Pool:
         self._aside: dict[str, tuple[Run, Wait]] = {}
         self._not_before: dict[str, int] = {}  # by uid: back-off of a run
         self._closed_until: dict[str, int] = {}  # by namespace: back-off of a full quota
+        self._looked = 0  # when it was last decided
+        self._started: deque[tuple[int, Run]] = deque(maxlen=_REMEMBERED_STARTS)
         self._resumed: dict[str, int] = {}  # promises of before a restart, until the first look
 
     # -- what is true now ------------------------------------------------------------------------
@@ -51,7 +58,7 @@ class Pool:
             not_before: end of its back-off, microseconds since the epoch.
         """
         self.books.drop(run.uid)
-        if not_before:
+        if not_before > self._looked:
             self._not_before[run.uid] = not_before
         known = self.books.waiting.get(run.uid) or self._aside.get(run.uid, (None,))[0]
         if known != run:
@@ -110,6 +117,7 @@ class Pool:
         Args:
             now: microseconds since the epoch.
         """
+        self._looked = now
         self._end_back_offs(now)
         self._take_up()
         starts: list[Start] = []
@@ -144,9 +152,37 @@ class Pool:
         if self.fault:
             return Wait(WaitReason.HELD_BACK, self.fault)
         try:
-            return self._policy.why(self.books, run, now)
+            wait = self._policy.why(self.books, run, now)
         except Exception as error:
             return Wait(WaitReason.HELD_BACK, self._failed(error))
+        ahead = self._went_ahead(run)
+        return wait._replace(message=f"{wait.message}; {ahead} went ahead") if wait and ahead else wait
+
+    def explain(self, uid: str, now: int) -> Explanation | None:
+        """Return everything that can be said of a run that waits; None when it does not wait here."""
+        aside, run = self._aside.get(uid), self.books.waiting.get(uid)
+        run = aside[0] if aside is not None else run
+        if run is None:
+            return None
+        wait, held = self.why(uid, now), self.books.reservation
+        return Explanation(
+            place_in_team=explanation.place_in_team(self.books, run),
+            place=explanation.place(self.books, run),
+            wait=wait,
+            unblocks=explanation.unblocks(wait),
+            went_ahead=self._went_ahead(run),
+            starts_before=held.before if held is not None and held.uid == uid else None,
+            hole_seconds=wait.hole_seconds if wait is not None else None,
+        )
+
+    def _went_ahead(self, run: Run) -> str:
+        """Return the last less urgent or younger run of another team that started while this one waited."""
+        for scheduled, other in reversed(self._started):
+            if scheduled <= run.created:
+                return ""
+            if other.team != run.team and (other.weight, other.age) > (run.weight, run.age):
+                return other.name or other.uid
+        return ""
 
     @property
     def waiting(self) -> int:
@@ -179,6 +215,7 @@ class Pool:
         # Strictly increasing, so that the order of starts can be read from the stored runs.
         scheduled = books.last_scheduled = max(now, books.last_scheduled + 1)
         self.promises.started(start, now, books.reservation)
+        self._started.append((scheduled, run))
         books.withdraw(run.uid)
         node = books.nodes.roomiest(run.request, start.avoid_node) if books.nodes is not None else None
         until = latest_end(scheduled, start.start_seconds, run.timeout_seconds)

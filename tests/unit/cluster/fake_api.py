@@ -97,6 +97,7 @@ class FakeApi:
         self.rules: list[Callable[[Request], None]] = []
         self.watchers: list[Watcher] = []
         self.oldest = 0  # version before which nothing is remembered
+        self.clock: Callable[[], str] = lambda: EPOCH
         self._history: list[tuple[int, str, str, JSON]] = []
         self._pages: dict[str, tuple[list[JSON], int]] = {}
         self._uids = 0
@@ -104,12 +105,17 @@ class FakeApi:
 
     # -- what tests do ---------------------------------------------------------------------------
 
-    def put(self, plural: str, body: JSON, *, namespace: str = "agents") -> JSON:
-        """Store an object, new or changed, as if another client had written it."""
+    def put(self, plural: str, body: JSON, *, namespace: str = "agents", told: bool = True) -> JSON:
+        """Store an object, new or changed, as if another client had written it.
+
+        Args:
+            told: whether watches hear of it; if not, they are behind for good.
+        """
         name = body["metadata"]["name"]
         known = self.objects.get(plural, {}).get(f"{namespace}/{name}")
         metadata = {"namespace": namespace, **(known or self._fresh())["metadata"], **body["metadata"]}
-        return self._store("MODIFIED" if known else "ADDED", plural, {**body, "metadata": metadata})
+        event = "MODIFIED" if known else "ADDED"
+        return self._store(event, plural, {**(known or {}), **body, "metadata": metadata}, told=told)
 
     def delete(self, plural: str, name: str, *, namespace: str = "agents", told: bool = True) -> None:
         """Delete an object; `told` says whether watches hear of it."""
@@ -221,13 +227,13 @@ class FakeApi:
     def _fresh(self) -> JSON:
         self._uids += 1
         uid = f"00000000-0000-4000-8000-{self._uids:012x}"
-        return {"metadata": {"uid": uid, "creationTimestamp": EPOCH, "generation": 1}}
+        return {"metadata": {"uid": uid, "creationTimestamp": self.clock(), "generation": 1}}
 
-    def _store(self, event: str, plural: str, body: JSON) -> JSON:
+    def _store(self, event: str, plural: str, body: JSON, *, told: bool = True) -> JSON:
         metadata = {**body["metadata"], "resourceVersion": str(self.version + 1)}
         stored: JSON = {**body, "metadata": metadata}
         self.objects.setdefault(plural, {})[f"{metadata['namespace']}/{metadata['name']}"] = stored
-        self._record(event, plural, stored)
+        self._record(event, plural, stored, told=told)
         return stored
 
     def _record(self, event: str, plural: str, body: JSON, *, told: bool = True) -> None:
@@ -280,6 +286,8 @@ def _merged(old: Any, new: Any) -> Any:
 
 
 def _selected(body: JSON, selector: str) -> bool:
+    if selector.startswith("!"):
+        return selector[1:] not in body["metadata"].get("labels", {})
     key, equal, value = selector.partition("=")
     labels = body["metadata"].get("labels", {})
     return not key or (labels.get(key) == value if equal else key in labels)

@@ -44,6 +44,7 @@ EVERYTHING: JSON = {
 }
 EVERYTHING_POOL: JSON = {
     "startTimeoutSeconds": 120,
+    "capacity": {"nodes": {"matchLabels": {"pool": "gpu"}}},
     "sandbox": {
         "runtimeClassName": "gvisor",
         "registries": ["registry.example.com:5000/team"],
@@ -60,14 +61,16 @@ EVERYTHING_POOL: JSON = {
 
 
 def manifest(spec: JSON, pool: JSON | None = None, **changes: Any) -> JSON:
+    settings = AgentPoolSpec.model_validate(pool or {})
+    decided = structs.replace(DECISION, start_seconds=settings.start_timeout_seconds)
     arguments: JSON = {
         "name": "nightly",
         "namespace": "agents",
         "uid": UID,
         "created": CREATED,
         "spec": AgentJobSpec.model_validate(spec),
-        "pool": AgentPoolSpec.model_validate(pool or {}),
-        "decision": DECISION,
+        "pool": settings,
+        "decision": decided,
     }
     return job_manifest(**(arguments | changes))
 
@@ -94,7 +97,16 @@ def container_of(job: JSON) -> JSON:
                 EVERYTHING_POOL,
                 allowed_secrets=frozenset({"agents/model-key", "agents/settings", "agents/more.files"}),
                 annotations={"sim.agentjobs.dev/duration": "20s"},
-                decision=structs.replace(DECISION, attempt=2, pool="gpu", priority="critical", gpu_count=2),
+                decision=structs.replace(
+                    DECISION,
+                    attempt=2,
+                    pool="gpu",
+                    priority="critical",
+                    gpu_count=2,
+                    start_seconds=45,
+                    hole=True,
+                    avoid_node="node-7",
+                ),
             ),
         ),
     ],

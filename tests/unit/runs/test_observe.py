@@ -11,6 +11,7 @@ from agentjobs.apis.records import JobRecord, PodRecord
 from agentjobs.runs.observe import observe
 from tests.unit.runs.objects import (
     ENDED,
+    JSON,
     STARTED,
     disrupted,
     ended,
@@ -22,6 +23,7 @@ from tests.unit.runs.objects import (
 )
 
 JOB = job()
+TIMEOUT = 5  # seconds; from STARTED to ENDED it is 4, as it may be told of 5
 UNSCHEDULABLE = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/3 nodes"}
 
 
@@ -35,6 +37,13 @@ class Row:
     pods: tuple[PodRecord, ...] = ()
     expired: bool = False
     absence: bool = False
+
+
+def in_time(code: int) -> JSON:
+    """A container that failed well before its time was over."""
+    made = ended(code)
+    made["state"]["terminated"]["startedAt"] = ENDED
+    return made
 
 
 def seen(story: str, expected: str, *pods: PodRecord, expired: bool = False) -> Row:
@@ -109,6 +118,8 @@ AT_THE_END = [
          pod(ended(143), phase="Failed", reason="DeadlineExceeded")),
     seen("stopped by us because its time was over", "TIMED_OUT DeadlineExceeded",
          pod(ended(137), phase="Failed"), expired=True),
+    seen("stopped by us after it had failed in time", "FAILED AgentFailed",
+         pod(in_time(1), phase="Failed"), expired=True),
     seen("stopped by us, and nothing is known of its container", "TIMED_OUT DeadlineExceeded",
          pod(phase="Failed"), expired=True),
     seen("a container that could not be started", "FAILED AgentFailed",
@@ -154,7 +165,7 @@ ROWS = [*BEFORE_THE_START, *WHILE_IT_RUNS, *AT_THE_END, *TAKEN_AWAY]
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.story)
 def test_what_is_seen_decides(row: Row) -> None:
-    outcome = observe(row.job, row.pods, timeout_seconds=600, expired=row.expired)
+    outcome = observe(row.job, row.pods, timeout_seconds=TIMEOUT, expired=row.expired)
     assert f"{outcome.phase} {outcome.reason}" == row.expected
     assert outcome.absence == row.absence
     assert outcome.message

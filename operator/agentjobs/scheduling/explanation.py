@@ -1,0 +1,86 @@
+"""Everything a person asks of a run that waits, from the books and the policy that decide."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from agentjobs.scheduling.books import Books, Team
+from agentjobs.scheduling.model import Run, Wait, WaitReason
+
+_HELP = {
+    WaitReason.POOL_MISSING: "an administrator creates the AgentPool",
+    WaitReason.POOL_ON_HOLD: "an administrator releases the pool",
+    WaitReason.TEAM_MISSING: "an administrator creates the AgentTeam",
+    WaitReason.QUOTA_EXCEEDED: "a Job of the namespace ends, or its quota is raised",
+    WaitReason.RETRY_BACKOFF: "time",
+    WaitReason.NEVER_FITS: "a smaller run, or a larger limit",
+    WaitReason.TEAM_LIMIT: "a run of the team ends, or its limit is raised",
+    WaitReason.CRITICAL_LIMIT: "a critical run of the team ends, or its criticalLimit is raised",
+    WaitReason.GUARANTEED_TO_OTHERS: "any run ends, or the team gets a larger guarantee",
+    WaitReason.TEAM_SHARE: "a run of the team ends, or more becomes free",
+    WaitReason.BEHIND_OWN: "the runs of the team that go before it start",
+    WaitReason.NO_FREE_SLOT: "any run ends",
+    WaitReason.INSUFFICIENT_CPU: "any run that holds CPU ends",
+    WaitReason.INSUFFICIENT_MEMORY: "any run that holds memory ends",
+    WaitReason.INSUFFICIENT_GPU: "a run that holds GPUs ends",
+    WaitReason.NO_NODE_FITS: "runs end on one node, or a node is added",
+    WaitReason.BEHIND_RESERVATION: "the holder of the reservation starts, or a shorter timeout",
+    WaitReason.HELD_BACK: "the policy is mended",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """Why a run waits and what comes next.
+
+    Attributes:
+        place_in_team: 1 for the next of its team and class.
+        place: 1 for the next of all, if teams take turns and every run takes one slot; a count, no promise.
+        wait: the rule that stops it; None when it would start at the next look.
+        unblocks: what would let it start.
+        went_ahead: the last less urgent or younger run that started while this one waited; "" for none.
+        starts_before: the promise, microseconds since the epoch; None is "none yet".
+        hole_seconds: it would start now with a timeout of at most this; None where no hole is on offer.
+    """
+
+    place_in_team: int
+    place: int
+    wait: Wait | None
+    unblocks: str
+    went_ahead: str
+    starts_before: int | None
+    hole_seconds: int | None
+
+
+def unblocks(wait: Wait | None) -> str:
+    """Return what lets a run start that waits for this reason."""
+    return _HELP[wait.reason] if wait is not None else "nothing: it starts at the next look"
+
+
+def place_in_team(books: Books, run: Run) -> int:
+    """Return a place in the line of a team and class, 1 for the next; one that is set aside stands in none."""
+    line = books.teams[run.team].lines.get(run.weight) if run.team in books.teams else None
+    return 1 + (line.place(run) if line is not None else 0)
+
+
+def place(books: Books, run: Run) -> int:
+    """Return a run's place among all, counting that within a class teams take turns by their weight."""
+    mine = books.team(run.team)
+    turn = mine.live + place_in_team(books, run) - 1
+    ahead = 0
+    for team in books.teams.values():
+        for weight, line in team.lines.items():
+            if weight < run.weight:
+                ahead += len(line)
+            elif weight == run.weight and team is not mine:
+                ahead += _turns_before(team, mine, turn, len(line))
+    return ahead + place_in_team(books, run)
+
+
+def _turns_before(team: Team, mine: Team, turn: int, waiting: int) -> int:
+    """Return how many runs of another team have their turn before the `turn`-th of mine."""
+    before = -(-turn * team.settings.weight // mine.settings.weight) - team.live
+    tie = turn * team.settings.weight % mine.settings.weight == 0
+    if tie and (team.last_served, team.id) < (mine.last_served, mine.id):
+        before += 1
+    return min(max(before, 0), waiting)
