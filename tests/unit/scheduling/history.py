@@ -130,7 +130,9 @@ class History:
             node = self._kubernetes_places(held)
             if node is None:
                 return
-            self.covered["pod bound elsewhere"] += node != held.node
+            if node != held.node:
+                self.covered["pod bound elsewhere"] += 1
+                self.promises.disturb("Placement")
         until = held.until
         if until is not None and held.uid not in self.stuck:
             left = self.specs[held.uid].timeout + oracle.GRACE

@@ -66,6 +66,22 @@ WANTED = REASONS | {
     "restart while a promise stood",
 }
 
+RARE = {
+    "a start lets a more urgent run start",
+    "criticalLimit ends the count of a guarantee",
+    "share at S denies a run of the holder's own team",
+    "limits deny a run of the holder's own team",
+    "holder stopped by a limit",
+    "holder grown too large for the pool",
+    "start within the own guarantee while others' is kept",
+    "kept for two teams",
+    "hole filled by the holder's own team",
+    "hole with less start time",
+    "hole with the whole start time",
+    "own less urgent start past criticalLimit",
+}
+COMMON = WANTED - RARE  # reached by every hundred histories; the rare ones by thousands
+
 
 def note(
     covered: Counter[str],
