@@ -128,6 +128,8 @@ class Pool:
         self._looked = now
         self._end_back_offs(now)
         self._take_up()
+        if self.books.ends and self.books.ends[0][0] < now:
+            self.promises.note("LostCapacity")  # a run holds on beyond its latest end
         starts: list[Start] = []
         self.fault = ""
         if self.exists and not self.books.settings.on_hold:
