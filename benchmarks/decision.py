@@ -6,7 +6,6 @@ Times are of this process's own CPU: others on the machine do not count.
 from __future__ import annotations
 
 import gc
-import os
 import time
 import tracemalloc
 from collections import deque
@@ -21,6 +20,7 @@ from agentjobs.simulation.engine import simulate
 from agentjobs.simulation.files import opened
 from agentjobs.simulation.setup import Setup, sized_for
 from benchmarks.report import Report
+from benchmarks.usage import machine
 
 PENDING = (1_000, 10_000, 100_000)
 TEAMS = (10, 1_000, 10_000)
@@ -65,9 +65,9 @@ def measure() -> Report:
 def _decisions(report: Report, pending: int, teams: int, nodes: int = 0) -> None:
     label = f"{pending:,} pending, {teams:,} teams" + (f", {nodes} nodes" if nodes else "")
     pool, per_run = _measured_pool(pending, teams, nodes)
-    before, own = _machine(), time.process_time()
+    before, own = machine(), time.process_time()
     starts, empty, started = _looks(pool, pending, teams)
-    busy, total = (now - then for now, then in zip(_machine(), before, strict=True))
+    busy, total = (now - then for now, then in zip(machine(), before, strict=True))
     report.noise.append(max(0.0, busy - (time.process_time() - own)) / total)
     goal = 50 if (pending, teams, nodes) == (100_000, 1_000, 0) else None
     report.add(f"{label}: a look that starts, p50", [_at(starts, 50)], "µs", goal=goal)
@@ -183,10 +183,3 @@ def _run(number: int, teams: int, created: int) -> Run:
 def _at(values: list[float], part: int) -> float:
     """Return a percentile."""
     return sorted(values)[min(len(values) - 1, len(values) * part // 100)]
-
-
-def _machine() -> tuple[float, float]:
-    """Return busy and total CPU seconds of the machine since its start."""
-    fields = [int(value) for value in Path("/proc/stat").read_text().splitlines()[0].split()[1:9]]
-    ticks = os.sysconf("SC_CLK_TCK")
-    return (sum(fields) - fields[3] - fields[4]) / ticks, sum(fields) / ticks
