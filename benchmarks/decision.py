@@ -8,12 +8,11 @@ from __future__ import annotations
 import gc
 import time
 import tracemalloc
-from collections import deque
 from itertools import islice
 from pathlib import Path
 
 from agentjobs.scheduling.fairshare import FairShare
-from agentjobs.scheduling.model import SECOND, Holding, PoolSettings, Run
+from agentjobs.scheduling.model import GRACE_SECONDS, SECOND, Holding, PoolSettings, Run
 from agentjobs.scheduling.pool import Pool
 from agentjobs.scheduling.resources import Amounts, Bounds
 from agentjobs.simulation.engine import simulate
@@ -88,27 +87,25 @@ def _looks(pool: Pool, pending: int, teams: int) -> tuple[list[float], list[floa
     starts: list[float] = []
     empty: list[float] = []
     started = 0
-    holding = deque(pool.books.holdings)
     now, number = _NOW, pending + SLOTS
     while len(starts) < LOOKS or len(empty) < LOOKS:
         now += SECOND // 10
-        pool.leave(holding.popleft(), ended=now)
+        pool.leave(pool.books.ends[0][1], ended=now)  # the one that would end first at the latest
         begun = _look(pool, now, starts, empty)
         number += 1
         pool.wait(_run(number, teams, now))
         begun += _look(pool, now + 1, starts, empty)
-        holding += begun
-        started += len(begun)
+        started += begun
     return starts, empty, started
 
 
-def _look(pool: Pool, now: int, starts: list[float], empty: list[float]) -> list[str]:
+def _look(pool: Pool, now: int, starts: list[float], empty: list[float]) -> int:
     began = time.process_time_ns()
     plan = pool.decide(now)
     micros = (time.process_time_ns() - began) / 1000
     assert not pool.fault, pool.fault
     (starts if plan.starts else empty).append(micros)
-    return [start.run.uid for start in plan.starts]
+    return len(plan.starts)
 
 
 def _rebuild(report: Report) -> None:
@@ -144,8 +141,11 @@ def _measured_pool(pending: int, teams: int, nodes: int) -> tuple[Pool, float]:
     runs = (_run(number, teams, number) for number in range(SLOTS + pending))
     pool = _pool(nodes)
     for run in islice(runs, SLOTS):
-        until = _NOW + (run.timeout_seconds + 30) * SECOND
-        node = f"node-{int(run.uid) % nodes}" if nodes else None
+        number = int(run.uid)
+        # As if they had been started one after the other: no two end at the same moment.
+        left = run.timeout_seconds * (1 + number * 37 % SLOTS) // SLOTS + GRACE_SECONDS
+        until = _NOW + left * SECOND + number
+        node = f"node-{number % nodes}" if nodes else None
         pool.hold(Holding(run.uid, run.team, run.critical, run.request, until, node))
     gc.collect()
     tracemalloc.start()
