@@ -67,6 +67,11 @@ WANTED = REASONS | {
 }
 
 RARE = {
+    "three teams stopped at their share",
+    "beside by the holder's own team",
+    "guaranteed start past the reservation",
+    "holder starts beyond its share",
+    "pod bound elsewhere",
     "a start lets a more urgent run start",
     "criticalLimit ends the count of a guarantee",
     "share at S denies a run of the holder's own team",

@@ -13,7 +13,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 from tests.unit.scheduling.history import EVENTS, History, play
 from tests.unit.scheduling.situations import COMMON, WANTED
 
-HISTORIES = 140
+HISTORIES = 120
 STEPS = 25
 
 
