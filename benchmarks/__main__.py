@@ -6,7 +6,7 @@ import signal
 import sys
 from collections.abc import Callable
 
-from benchmarks import latency, memory, report, throughput, writes
+from benchmarks import decision, latency, memory, report, throughput, writes
 from benchmarks.report import Report
 from deploy.local.errors import LocalError
 
@@ -15,6 +15,7 @@ BENCHMARKS: dict[str, Callable[[], Report]] = {
     "writes": writes.measure,
     "throughput": throughput.measure,
     "memory": memory.measure,
+    "decision": decision.measure,
 }
 
 

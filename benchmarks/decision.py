@@ -6,21 +6,20 @@ Times are of this process's own CPU: others on the machine do not count.
 from __future__ import annotations
 
 import gc
-import os
 import time
 import tracemalloc
-from collections import deque
 from itertools import islice
 from pathlib import Path
 
 from agentjobs.scheduling.fairshare import FairShare
-from agentjobs.scheduling.model import SECOND, Holding, PoolSettings, Run
+from agentjobs.scheduling.model import GRACE_SECONDS, SECOND, Holding, PoolSettings, Run
 from agentjobs.scheduling.pool import Pool
 from agentjobs.scheduling.resources import Amounts, Bounds
 from agentjobs.simulation.engine import simulate
 from agentjobs.simulation.files import opened
 from agentjobs.simulation.setup import Setup, sized_for
 from benchmarks.report import Report
+from benchmarks.usage import machine
 
 PENDING = (1_000, 10_000, 100_000)
 TEAMS = (10, 1_000, 10_000)
@@ -65,9 +64,9 @@ def measure() -> Report:
 def _decisions(report: Report, pending: int, teams: int, nodes: int = 0) -> None:
     label = f"{pending:,} pending, {teams:,} teams" + (f", {nodes} nodes" if nodes else "")
     pool, per_run = _measured_pool(pending, teams, nodes)
-    before, own = _machine(), time.process_time()
+    before, own = machine(), time.process_time()
     starts, empty, started = _looks(pool, pending, teams)
-    busy, total = (now - then for now, then in zip(_machine(), before, strict=True))
+    busy, total = (now - then for now, then in zip(machine(), before, strict=True))
     report.noise.append(max(0.0, busy - (time.process_time() - own)) / total)
     goal = 50 if (pending, teams, nodes) == (100_000, 1_000, 0) else None
     report.add(f"{label}: a look that starts, p50", [_at(starts, 50)], "µs", goal=goal)
@@ -88,27 +87,25 @@ def _looks(pool: Pool, pending: int, teams: int) -> tuple[list[float], list[floa
     starts: list[float] = []
     empty: list[float] = []
     started = 0
-    holding = deque(pool.books.holdings)
     now, number = _NOW, pending + SLOTS
     while len(starts) < LOOKS or len(empty) < LOOKS:
         now += SECOND // 10
-        pool.leave(holding.popleft(), ended=now)
+        pool.leave(pool.books.ends[0][1], ended=now)  # the one that would end first at the latest
         begun = _look(pool, now, starts, empty)
         number += 1
         pool.wait(_run(number, teams, now))
         begun += _look(pool, now + 1, starts, empty)
-        holding += begun
-        started += len(begun)
+        started += begun
     return starts, empty, started
 
 
-def _look(pool: Pool, now: int, starts: list[float], empty: list[float]) -> list[str]:
+def _look(pool: Pool, now: int, starts: list[float], empty: list[float]) -> int:
     began = time.process_time_ns()
     plan = pool.decide(now)
     micros = (time.process_time_ns() - began) / 1000
     assert not pool.fault, pool.fault
     (starts if plan.starts else empty).append(micros)
-    return [start.run.uid for start in plan.starts]
+    return len(plan.starts)
 
 
 def _rebuild(report: Report) -> None:
@@ -144,8 +141,11 @@ def _measured_pool(pending: int, teams: int, nodes: int) -> tuple[Pool, float]:
     runs = (_run(number, teams, number) for number in range(SLOTS + pending))
     pool = _pool(nodes)
     for run in islice(runs, SLOTS):
-        until = _NOW + (run.timeout_seconds + 30) * SECOND
-        node = f"node-{int(run.uid) % nodes}" if nodes else None
+        number = int(run.uid)
+        # As if they had been started one after the other: no two end at the same moment.
+        left = run.timeout_seconds * (1 + number * 37 % SLOTS) // SLOTS + GRACE_SECONDS
+        until = _NOW + left * SECOND + number
+        node = f"node-{number % nodes}" if nodes else None
         pool.hold(Holding(run.uid, run.team, run.critical, run.request, until, node))
     gc.collect()
     tracemalloc.start()
@@ -183,10 +183,3 @@ def _run(number: int, teams: int, created: int) -> Run:
 def _at(values: list[float], part: int) -> float:
     """Return a percentile."""
     return sorted(values)[min(len(values) - 1, len(values) * part // 100)]
-
-
-def _machine() -> tuple[float, float]:
-    """Return busy and total CPU seconds of the machine since its start."""
-    fields = [int(value) for value in Path("/proc/stat").read_text().splitlines()[0].split()[1:9]]
-    ticks = os.sysconf("SC_CLK_TCK")
-    return (sum(fields) - fields[3] - fields[4]) / ticks, sum(fields) / ticks

@@ -199,8 +199,8 @@ does not fit blocks the rest. Share 25 %, headroom 10 %, all weights 1, no guara
 refused unless said.
 
 - *Wait*: from the submission to the decision. Runs start at once when decided, and do not fail.
-- *At once within share*: of the runs submitted while all that their team held and waited for was within its
-  share, the part that started within a second.
+- *At once within share*: of the runs that would start at once if their team had its share for itself, the
+  part that did start within a second.
 - *Jain*: Jain's index over the teams that ever waited, of the mean dominant share that each held while it
   waited: 1 when all are equal, 1/n when one had everything. Teams that ask for little keep it below 1.
 - *Started past a more urgent run*: starts at moments when a run of a more urgent class went on waiting,

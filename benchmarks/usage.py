@@ -34,12 +34,12 @@ class Meter:
             if cluster.process(name):
                 self._pids[name] = cluster.pid(name)
         self._began = self._now()
-        self._machine = _machine()
+        self._machine = machine()
 
     def read(self) -> Usage:
         """Return what was used since the creation."""
         seconds = {name: value - self._began[name] for name, value in self._now().items()}
-        busy, total = (now - then for now, then in zip(_machine(), self._machine, strict=True))
+        busy, total = (now - then for now, then in zip(machine(), self._machine, strict=True))
         foreign = max(0.0, busy - sum(seconds.values()))
         return Usage(seconds, foreign / total if total else 0.0)
 
@@ -61,7 +61,7 @@ def memory_mb(pid: int) -> tuple[float, float]:
     return now, most
 
 
-def _machine() -> tuple[float, float]:
+def machine() -> tuple[float, float]:
     """Busy and total CPU seconds of the machine since its start."""
     fields = [int(value) for value in Path("/proc/stat").read_text().splitlines()[0].split()[1:9]]
     idle = fields[3] + fields[4]

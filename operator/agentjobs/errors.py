@@ -37,7 +37,7 @@ class TraceError(AgentJobsError):
     def __init__(
         self, file: str, rule: str, way_out: str, *, line: int = 0, column: str = "", value: object = None
     ) -> None:
-        place = f"{file}{f', line {line:,}' if line else ''}{f', {column}' if column else ''}"
+        place = f"{file}{f', line {line:,}' if line else ''}{f', {_plain(column)}' if column else ''}"
         found = "" if value is None else f"{_clipped(value)} "
         super().__init__(f"{place}: {found}{rule}; {way_out}")
         self.line = line
@@ -91,6 +91,12 @@ class ApiError(AgentJobsError):
     def quota(self) -> bool:
         """Whether a ResourceQuota of the namespace refused the object."""
         return self.status == 403 and "exceeded quota" in self.message
+
+
+def _plain(text: str) -> str:
+    """Return a name for a terminal: nothing in it moves the cursor, and it is not long."""
+    clean = "".join(each if each.isprintable() else "?" for each in text)
+    return clean if len(clean) <= 80 else f"{clean[:77]}..."
 
 
 def _clipped(value: object) -> str:

@@ -10,12 +10,12 @@ import msgspec
 from pydantic import ValidationError
 
 from agentjobs.apis.agentpool import AgentPoolSpec
-from agentjobs.apis.agentteam import AgentTeamSpec, TeamPool
-from agentjobs.apis.amounts import Amounts as ApiAmounts
+from agentjobs.apis.agentteam import AgentTeamSpec
+from agentjobs.apis.sharing import pool_settings
 from agentjobs.cluster import paths
 from agentjobs.cluster.session import Session
-from agentjobs.scheduling.model import PoolSettings, TeamSettings
-from agentjobs.scheduling.resources import NO_BOUNDS, Amounts, Bounds
+from agentjobs.scheduling.model import PoolSettings
+from agentjobs.scheduling.resources import Amounts
 
 _log = logging.getLogger(__name__)
 
@@ -85,46 +85,9 @@ class Catalogue:
         Args:
             nodes: what each of its nodes offers; None when it is not bound to nodes.
         """
-        spec = self.pools[pool]
-        fixed = spec.capacity.fixed if spec.capacity else None
-        capacity = Bounds(slots=spec.max_concurrency)
-        if fixed is not None:
-            capacity = Bounds(spec.max_concurrency, fixed.cpu_millicores, fixed.memory_mb, fixed.gpu_count)
-        return PoolSettings(
-            capacity=capacity,
-            nodes=nodes,
-            share_percent=spec.share_percent,
-            headroom_percent=spec.headroom_percent,
-            share_window_seconds=spec.share_window_seconds,
-            start_timeout_seconds=spec.start_timeout_seconds,
-            on_hold=spec.hold,
-            teams={
-                team: _team_settings(settings.pools[pool])
-                for team, settings in self.teams.items()
-                if pool in settings.pools
-            },
-            admitted=frozenset(self.teams) if spec.require_teams else None,
-        )
+        return pool_settings(pool, self.pools[pool], self.teams, nodes)
 
     def allowed_secrets(self, team: str) -> frozenset[str]:
         """Return the Secrets that a team's runs may use, as namespace/name."""
         spec = self.teams.get(team)
         return frozenset(spec.secrets) if spec else frozenset()
-
-
-def _team_settings(said: TeamPool) -> TeamSettings:
-    owed = said.guaranteed or ApiAmounts()
-    return TeamSettings(
-        weight=said.weight,
-        guaranteed=Amounts(
-            owed.slots or 0, owed.cpu_millicores or 0, owed.memory_mb or 0, owed.gpu_count or 0
-        ),
-        limit=_bounds(said.limit),
-        critical_limit=_bounds(said.critical_limit),
-    )
-
-
-def _bounds(said: ApiAmounts | None) -> Bounds:
-    if said is None:
-        return NO_BOUNDS
-    return Bounds(said.slots, said.cpu_millicores, said.memory_mb, said.gpu_count)

@@ -50,6 +50,7 @@ class Pool:
     def retire(self) -> None:
         """The AgentPool is gone: what runs goes on, what waits waits."""
         self.exists = False
+        self.promises.note("Edit")
 
     def wait(self, run: Run, not_before: int = 0) -> None:
         """Put a run in line, or move it when it changed; one that held gives its slot up.
@@ -62,6 +63,8 @@ class Pool:
             self._not_before[run.uid] = not_before
         known = self.books.waiting.get(run.uid) or self._aside.get(run.uid, (None,))[0]
         if known != run:
+            if known is not None and known.weight != run.weight:
+                self.promises.dropped(run.uid)
             self._withdraw(run.uid)
             self._line_up(run)
 
@@ -72,6 +75,8 @@ class Pool:
         if holding.node is None and self.books.nodes is not None:
             likely = known.node if known is not None else self.books.nodes.roomiest(holding.request)
             holding = holding._replace(node=likely)
+        if known is not None:
+            self._note_change(known, holding)
         if known != holding:
             self.books.hold(holding)
 
@@ -84,6 +89,8 @@ class Pool:
         run = self._withdraw(uid)
         holding = self.books.drop(uid)
         self.promises.dropped(uid)
+        if holding is not None and ended is not None and holding.until is not None and ended > holding.until:
+            self.promises.note("LostCapacity")
         gone = holding or run
         if gone is not None and ended is not None:
             self.remember(gone.team, ended=ended)
@@ -104,6 +111,7 @@ class Pool:
         """Start nothing in a namespace whose quota is full before `until`, microseconds since the epoch."""
         self._closed_until[namespace] = until
         for run in [run for run in self.books.waiting.values() if run.namespace == namespace]:
+            self.promises.note("Quota", run.uid)
             self._withdraw(run.uid)
             self._line_up(run)
 
@@ -120,6 +128,8 @@ class Pool:
         self._looked = now
         self._end_back_offs(now)
         self._take_up()
+        if self.books.ends and self.books.ends[0][0] < now:
+            self.promises.note("LostCapacity")  # a run holds on beyond its latest end
         starts: list[Start] = []
         self.fault = ""
         if self.exists and not self.books.settings.on_hold:
@@ -222,6 +232,13 @@ class Pool:
         books.hold(Holding(run.uid, run.team, run.critical, run.request, until, node))
         books.teams[run.team].last_served = scheduled
         return start._replace(scheduled=scheduled)
+
+    def _note_change(self, known: Holding, holding: Holding) -> None:
+        """Note what may break a promise: a pod is not where it was likely, or ends later than was known."""
+        if known.node is not None and holding.node != known.node:
+            self.promises.note("Placement")
+        if known.until is not None and (holding.until is None or holding.until > known.until):
+            self.promises.note("LostCapacity")
 
     def _take_up(self) -> None:
         runs = [self.books.waiting[uid] for uid in self._resumed if uid in self.books.waiting]

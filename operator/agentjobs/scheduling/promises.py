@@ -20,8 +20,9 @@ class Promises:
     """Counts promises by outcome.
 
     Attributes:
-        outcomes: "Kept", or the cause of a broken one: MoreUrgentClass, GuaranteeDemand, LostCapacity, Edit.
-            "Unexplained" would be a fault of the policy.
+        outcomes: "Kept", or the cause of a broken one: MoreUrgentClass, GuaranteeDemand, LostCapacity (a run
+            that held on beyond its latest end among it), Placement (a pod on another node than was likely),
+            Quota, Edit. "Unexplained" would be a fault of the policy.
     """
 
     def __init__(self) -> None:
@@ -37,9 +38,12 @@ class Promises:
             self._holder = held.uid
             self._disturb("MoreUrgentClass", above=held.weight)
 
-    def note(self, cause: str) -> None:
-        """Something happened that may break what was promised so far."""
-        self._disturb(cause)
+    def note(self, cause: str, uid: str | None = None) -> None:
+        """Something happened that may break what was promised so far, to all or to one run."""
+        if uid is None:
+            self._disturb(cause)
+        elif uid in self._open and not self._open[uid].cause:
+            self._open[uid] = self._open[uid]._replace(cause=cause)
 
     def started(self, start: Start, now: int, held: Reservation | None) -> None:
         """Settle a run's promise at its start, or note that it went before the holder and why it could."""

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from rich.console import Group, RenderableType
 from rich.table import Table
+from rich.text import Text
 
 from agentjobs.apis.agentjob import Priority
 from agentjobs.scheduling.model import SECOND
@@ -145,6 +146,11 @@ def _part(part: Part) -> dict[str, Any]:
     }
 
 
+def _plain(name: str) -> Text:
+    """Return a name as it is: without markup, and nothing in it moves the cursor."""
+    return Text("".join(each if each.isprintable() else "?" for each in name))
+
+
 def _amount(name: str, top: int) -> str:
     word, size = _UNITS[name]
     return f"{top / size:,.0f} {word}"
@@ -155,7 +161,9 @@ def _end(result: Result, team: str) -> float | None:
 
 
 def _summary(found: Mapping[str, Any]) -> Table:
-    table = Table(title=f"{found['trace']}: {found['policy']}", title_justify="left", show_header=False)
+    table = Table(
+        title=_plain(f"{found['trace']}: {found['policy']}"), title_justify="left", show_header=False
+    )
     table.add_column()
     table.add_column(justify="right")
     whole = found["all"]
@@ -168,7 +176,9 @@ def _summary(found: Mapping[str, Any]) -> Table:
     table.add_row(
         "Jain's index of shares held while waiting", "-" if found["jain"] is None else f"{found['jain']:.3f}"
     )
-    table.add_row("started at once, of runs within their team's share", percent(whole["instantWithinShare"]))
+    table.add_row(
+        "started at once, of runs that their team's share has room for", percent(whole["instantWithinShare"])
+    )
     table.add_row("starts while a more urgent run waited", f"{found['startsPastMoreUrgent']:,}")
     table.add_row("started in a hole before a reservation", f"{found['backfilled']:,}")
     table.add_row("promises kept", f"{found['promises']['kept']:,}")
@@ -194,6 +204,10 @@ def _waits(what: str, parts: Mapping[str, Mapping[str, Any]]) -> Table:
     for name, part in shown:
         times = (seconds(part[f"{key}Seconds"]) for key in ("p50", "p95", "p99", "longest"))
         table.add_row(
-            name, f"{part['runs']:,}", *times, percent(part["instantWithinShare"]), f"{part['refused']:,}"
+            _plain(name),
+            f"{part['runs']:,}",
+            *times,
+            percent(part["instantWithinShare"]),
+            f"{part['refused']:,}",
         )
     return table

@@ -66,11 +66,16 @@ def read_csv(lines: TextIO, file: str, team_column: str) -> Trace:
         raise TraceError(file, f"has {len(header):,} columns", "is it a CSV file?", line=1)
     for column in (team_column, "interval", "run_time"):
         if column not in header:
-            way_out = f"the header has {', '.join(header) or 'nothing'}"
+            way_out = f"the header has {_listed(header)}"
             if column == team_column:
                 way_out += "; name the column of the team with --team-column"
             raise TraceError(file, "is missing", way_out, line=1, column=f"column {column}")
     return Trace(in_order(_csv_runs(rows, file, header, team_column), "interval"), note=_CHOSEN)
+
+
+def _listed(header: list[str]) -> str:
+    names = ", ".join(name if name.isprintable() else "?" for name in header) or "nothing"
+    return names if len(names) <= 300 else f"{names[:297]}..."
 
 
 def _csv_runs(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 from array import array
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -10,7 +11,7 @@ from dataclasses import dataclass, field
 from agentjobs.apis.agentjob import Priority
 from agentjobs.scheduling.books import Books, Team
 from agentjobs.scheduling.model import SECOND
-from agentjobs.scheduling.resources import NOTHING, Amounts
+from agentjobs.scheduling.resources import NOTHING, Amounts, Bounds
 from agentjobs.scheduling.rules import Standing
 from agentjobs.simulation.setup import Setup
 from agentjobs.simulation.trace import TraceRun
@@ -22,7 +23,7 @@ class Part:
 
     Attributes:
         waits: of each that started, microseconds.
-        within_share: how many were submitted while all their team held and waited for was within its share.
+        within_share: how many would have started at once had their team had its share for itself.
         instant: how many of those started within a second.
     """
 
@@ -79,6 +80,33 @@ class Result:
         return sum(values) ** 2 / (len(values) * squares) if len(values) > 1 and squares else None
 
 
+class _Share:
+    """A team's share as if it were the team's alone: which runs would find room in it at once.
+
+    What does not is left out, so the answer depends on the trace alone, and never on a policy.
+    """
+
+    __slots__ = ("ends", "held")
+
+    def __init__(self) -> None:
+        self.ends: list[tuple[int, Amounts]] = []
+        self.held = NOTHING
+
+    def has_room(self, said: TraceRun, now: int, top: Bounds) -> bool:
+        """Whether a run submitted now starts at once; it is counted if it does."""
+        while self.ends and self.ends[0][0] <= now:
+            self.held = self.held.minus(heapq.heappop(self.ends)[1])
+        held = self.held.plus(said.request)
+        # The first use of a resource is always within the share.
+        for asked, whole, most in zip(said.request, held, top, strict=True):
+            if asked and most is not None and whole > max(most, asked):
+                return False
+        self.held = held
+        end = now + min(said.seconds, said.timeout_seconds) * SECOND
+        heapq.heappush(self.ends, (end, said.request))
+        return True
+
+
 class _Waited:
     """How much a team held while it had a run waiting."""
 
@@ -100,6 +128,7 @@ class Tally:
         self._weights = setup.weights
         self._parts: dict[tuple[str, Priority], Part] = {}
         self._waited: dict[str, _Waited] = {}
+        self._own: dict[str, _Share] = {}
         self._shares: dict[str, float] = {}  # of teams that wait: what they hold now
         self._pending = Counter[int]()  # by class weight
         self._ends: dict[str, int] = {}
@@ -129,7 +158,7 @@ class Tally:
     # -- what happens to a run -------------------------------------------------------------------
 
     def submitted(self, said: TraceRun) -> bool:
-        """A run waits; return whether all that its team holds and waits for is within its share."""
+        """A run waits; return whether it would start at once had its team its share for itself."""
         team = self._books.team(said.team)
         self._settle(team)
         waited = self._waited.setdefault(said.team, _Waited())
@@ -137,7 +166,8 @@ class Tally:
         self._measure(team)
         self._pending[self._weights[said.priority]] += 1
         self._held_then = (self._now, list(self._held))
-        within = self._within_share(team, waited.backlog, said.request)
+        own = self._own.setdefault(said.team, _Share())
+        within = own.has_room(said, self._now, self._standing.top(said.team))
         part = self._part(said)
         part.within_share += within
         return within
@@ -228,11 +258,6 @@ class Tally:
         if waited is not None and waited.backlog.slots:
             waited.since = self._now
             self._shares[team.id] = self._share(team.held, team)
-
-    def _within_share(self, team: Team, backlog: Amounts, request: Amounts) -> bool:
-        """Whether a request and all else that its team has is within the team's share, or the first of it."""
-        sums = zip(request, team.held.plus(backlog), self._standing.top(team.id), strict=True)
-        return all(not asked or top is None or whole <= top or whole == asked for asked, whole, top in sums)
 
     def _share(self, held: Amounts, team: Team) -> float:
         parts = [used / top for used, top in zip(held, self._books.capacity, strict=True) if top]

@@ -142,6 +142,22 @@ def test_what_cannot_be_done_is_told_in_a_line(
     assert words in capsys.readouterr().err
 
 
+def test_names_are_shown_as_they_are_and_move_no_cursor(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "140")
+    path = tmp_path / "t[b].csv"
+    path.write_text("user,interval,run_time\n[/red],0,1\n\x1b[2Jx,0,1\n")
+    assert main(["simulate", str(path)]) == 0
+    out = capsys.readouterr().out
+    assert "t[b].csv: fair-share" in out
+    assert "[/red]" in out
+    assert "?[2Jx" in out
+    path.write_text("\x1b[2J,interval,run_time\n")
+    assert main(["simulate", str(path)]) == 1
+    assert "\x1b" not in capsys.readouterr().err
+
+
 def test_a_trace_without_runs_is_an_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "t.csv"
     path.write_text("user,interval,run_time\n")

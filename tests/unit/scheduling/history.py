@@ -130,7 +130,9 @@ class History:
             node = self._kubernetes_places(held)
             if node is None:
                 return
-            self.covered["pod bound elsewhere"] += node != held.node
+            if node != held.node:
+                self.covered["pod bound elsewhere"] += 1
+                self.promises.disturb("Placement")
         until = held.until
         if until is not None and held.uid not in self.stuck:
             left = self.specs[held.uid].timeout + oracle.GRACE
@@ -358,7 +360,7 @@ class History:
         )
 
     def _class(self) -> int:
-        return self.random.choice((0, 1, 2, 2, 2, 3))
+        return self.random.choice((0, 0, 1, 2, 2, 2, 3))
 
     def _request(self) -> Four:
         pick = self.random.choice
@@ -384,7 +386,7 @@ class History:
             guaranteed = (pick((1, 2, 2, 4)), pick((0, 4, 8, 8)), pick((0, 4, 4)), pick((0, 1, 2, 4)))
         if self.random.random() < 0.4:
             limit = self._bounds(0.6)
-        if self.random.random() < 0.3:
+        if self.random.random() < 0.5:
             critical = (pick((None, 1, 1, 2)), None, None, pick((None, 1)))
         return Owed(pick((1, 1, 1, 2, 3, 1000)), guaranteed, limit, critical)
 

@@ -24,6 +24,7 @@ def check_look(before: World, after: World, plan: Plan, pool: Pool) -> bool:
     if after.exists and not after.on_hold:
         starts_one_by_one(before, plan)
         at_rest(after, pool)
+    assert not pool.promises.outcomes["Unexplained"], "invariant 4: a broken promise without a cause"
     return any(start.guaranteed for start in plan.starts)
 
 

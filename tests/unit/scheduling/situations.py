@@ -66,6 +66,27 @@ WANTED = REASONS | {
     "restart while a promise stood",
 }
 
+RARE = {
+    "three teams stopped at their share",
+    "beside by the holder's own team",
+    "guaranteed start past the reservation",
+    "holder starts beyond its share",
+    "pod bound elsewhere",
+    "a start lets a more urgent run start",
+    "criticalLimit ends the count of a guarantee",
+    "share at S denies a run of the holder's own team",
+    "limits deny a run of the holder's own team",
+    "holder stopped by a limit",
+    "holder grown too large for the pool",
+    "start within the own guarantee while others' is kept",
+    "kept for two teams",
+    "hole filled by the holder's own team",
+    "hole with less start time",
+    "hole with the whole start time",
+    "own less urgent start past criticalLimit",
+}
+COMMON = WANTED - RARE  # reached by every hundred histories; the rare ones by thousands
+
 
 def note(
     covered: Counter[str],

@@ -8,6 +8,7 @@ import pytest
 
 from agentjobs.apis.agentjob import Priority
 from agentjobs.errors import PolicyError
+from agentjobs.scheduling.books import Books
 from agentjobs.scheduling.fairshare import FairShare
 from agentjobs.scheduling.model import SECOND, PoolSettings, Start, TeamSettings
 from agentjobs.scheduling.policies import Fifo, PriorityOnly
@@ -119,12 +120,16 @@ def test_jain_compares_what_teams_held_while_they_waited() -> None:
     assert heavier.shares["a"] == pytest.approx(result.shares["a"] / 2)
 
 
-def test_instant_starts_are_those_of_teams_within_their_share() -> None:
-    # 8 slots: the share is 2. b's third run is beyond it; a's first waits for nobody.
-    runs = [run("b", 0, 100) for _ in range(3)] + [run("a", 1)]
+def test_instant_starts_are_counted_of_what_a_team_s_share_has_room_for() -> None:
+    # 8 slots: the share is 2. b's third run is beyond it; its fourth comes when the first two have ended.
+    runs = [*(run("b", 0, 100) for _ in range(3)), run("a", 1), run("b", 100)]
     result = simulate(runs, setup(8), FairShare())
     within = {team: (part.within_share, part.instant) for (team, _), part in result.parts.items()}
-    assert within == {"b": (2, 2), "a": (1, 1)}
+    assert within == {"b": (3, 3), "a": (1, 1)}
+    # The same runs count where they are started late.
+    result = simulate(runs, setup(8), _Late())
+    within = {team: (part.within_share, part.instant) for (team, _), part in result.parts.items()}
+    assert within == {"b": (3, 1), "a": (1, 0)}
 
 
 def test_starts_past_a_more_urgent_run_are_counted() -> None:
@@ -138,6 +143,13 @@ def test_starts_past_a_more_urgent_run_are_counted() -> None:
     assert result.starts_past_urgent == 1
     assert result.promises == {"Kept": 1}
     assert waits(result)["a", CRITICAL] == [499]
+
+
+class _Late(Fifo):
+    name: ClassVar[str] = "late"
+
+    def propose(self, books: Books, now: int) -> Iterator[Start]:
+        return super().propose(books, now) if now >= 100 * SECOND else iter(())
 
 
 class _Raises(Fifo):
