@@ -7,6 +7,7 @@ import logging
 import sys
 from collections.abc import Callable
 
+from agentjobs import policy_loader
 from agentjobs.controller.operator import main
 from agentjobs.errors import AgentJobsError
 from agentjobs.settings import Settings
@@ -16,6 +17,7 @@ def run() -> int:
     """Run until stopped; return the exit code."""
     try:
         settings = Settings.from_environment()
+        make_policy = policy_loader.load(settings.policy)
     except AgentJobsError as error:
         print(f"agentjobs: {error}", file=sys.stderr)
         return 2
@@ -23,7 +25,7 @@ def run() -> int:
         level=settings.log_level, format="%(asctime)s %(levelname)s %(name)s: %(message)s", stream=sys.stderr
     )
     with asyncio.Runner(loop_factory=_loop_factory()) as runner:
-        runner.run(main(settings))
+        runner.run(main(settings, make_policy))
     return 0
 
 

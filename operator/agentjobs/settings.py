@@ -17,6 +17,8 @@ class Settings:
         metrics_host, metrics_port: where /metrics, /healthz and /readyz are served
             (AGENTJOBS_METRICS_ADDRESS, default 127.0.0.1:8080).
         log_level: of the operator's own logger (AGENTJOBS_LOG_LEVEL, default INFO).
+        policy: name of the entry point in the group agentjobs.policies that decides
+            (AGENTJOBS_POLICY, default fair-share).
         shutdown_seconds: how long status writes may take after SIGTERM
             (AGENTJOBS_SHUTDOWN_SECONDS, default 10).
     """
@@ -25,6 +27,7 @@ class Settings:
     metrics_port: int = 8080
     log_level: str = "INFO"
     shutdown_seconds: int = 10
+    policy: str = "fair-share"
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] = os.environ) -> Settings:
@@ -45,4 +48,5 @@ class Settings:
         seconds = environment.get("AGENTJOBS_SHUTDOWN_SECONDS", "10")
         if not seconds.isdecimal() or int(seconds) > 600:
             raise SettingsError("AGENTJOBS_SHUTDOWN_SECONDS", seconds, "must be a whole number from 0 to 600")
-        return cls(host.strip("[]"), int(port), level, int(seconds))
+        policy = environment.get("AGENTJOBS_POLICY") or "fair-share"
+        return cls(host.strip("[]"), int(port), level, int(seconds), policy)

@@ -6,6 +6,7 @@ import asyncio
 import heapq
 import logging
 import time
+from collections.abc import Callable
 
 from agentjobs import metrics
 from agentjobs.apis import names, times
@@ -20,6 +21,7 @@ from agentjobs.controller.nodes import Nodes
 from agentjobs.controller.run import QUIET, Run
 from agentjobs.controller.state import State
 from agentjobs.errors import ApiError
+from agentjobs.scheduling.policies import Policy
 
 _log = logging.getLogger(__name__)
 
@@ -34,10 +36,10 @@ def now_micros() -> int:
 class Loop:
     """Owns the reflectors, the state and the writer; everything of the hot path hangs on it."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Session, make_policy: Callable[[], Policy]) -> None:
         self.session = session
         self.nodes = Nodes(session, self._nodes_changed)
-        self.state = state = State(now_micros, self.nodes.offered)
+        self.state = state = State(now_micros, make_policy, self.nodes.offered)
         ours = names.LABEL_RUN_UID
         self.agentjobs = Reflector(session, paths.AGENTJOBS, AgentJobRecord, state.agentjob_changed)
         state.find = self.agentjobs.objects.get

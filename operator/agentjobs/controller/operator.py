@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import kopf
@@ -14,6 +14,7 @@ from agentjobs.apis.names import GROUP, VERSION
 from agentjobs.cluster.session import Session, log_in
 from agentjobs.controller.loop import Loop
 from agentjobs.controller.serve import serve, unready
+from agentjobs.scheduling.policies import Policy
 from agentjobs.settings import Settings
 
 
@@ -84,11 +85,11 @@ class _Endless:
             pause = min(10.0, pause * 2)
 
 
-async def main(settings: Settings) -> None:
+async def main(settings: Settings, make_policy: Callable[[], Policy]) -> None:
     """Run the operator until SIGTERM or SIGINT; a part that dies ends the whole, to be started again."""
     logging.getLogger("kopf.objects").setLevel(logging.WARNING)
     async with Session() as session:
-        loop = Loop(session)
+        loop = Loop(session, make_policy)
         async with serve(loop, settings.metrics_host, settings.metrics_port), asyncio.TaskGroup() as group:
             # Before kopf: at its end it cancels every task that is younger than itself.
             hot = group.create_task(loop.run())

@@ -19,8 +19,8 @@ from agentjobs.runs import decision as decisions
 from agentjobs.runs import spec as specs
 from agentjobs.runs.decision import Decision
 from agentjobs.scheduling import model
-from agentjobs.scheduling.fairshare import FairShare
 from agentjobs.scheduling.model import Holding, Start, Wait
+from agentjobs.scheduling.policies import Policy
 from agentjobs.scheduling.pool import Pool
 from agentjobs.scheduling.reservation import latest_end
 from agentjobs.scheduling.resources import Amounts
@@ -35,6 +35,7 @@ class State:
 
     Args:
         clock: returns the time in microseconds since the epoch.
+        make_policy: makes the policy of one pool.
         offered: returns what the nodes of a selection offer, given what other pools' runs hold there.
 
     Attributes:
@@ -43,7 +44,7 @@ class State:
         live: the first lists are complete; what is seen from now on is new.
     """
 
-    def __init__(self, clock: Callable[[], int], offered: Offered = lambda _labels, _others: {}) -> None:
+    def __init__(self, clock: Callable[[], int], make_policy: Callable[[], Policy], offered: Offered) -> None:
         self.runs: dict[str, Run] = {}
         self.pools: dict[str, Pool] = {}
         self.catalogue = Catalogue()
@@ -52,6 +53,7 @@ class State:
         self.live = False
         self.find: Callable[[str], AgentJobRecord | None] = lambda _: None
         self._clock = clock
+        self._make_policy = make_policy
         self._offered = offered
 
     # -- what is told ----------------------------------------------------------------------------
@@ -164,7 +166,7 @@ class State:
     def pool(self, name: str) -> Pool:
         """Return the books of a pool, whether its AgentPool exists or not."""
         if name not in self.pools:
-            self.pools[name] = Pool(name, FairShare())
+            self.pools[name] = Pool(name, self._make_policy())
         return self.pools[name]
 
     def settle(self, run: Run) -> None:

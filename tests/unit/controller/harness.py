@@ -15,6 +15,7 @@ from agentjobs.cluster.session import Session
 from agentjobs.controller import loop as loops
 from agentjobs.controller.loop import Loop
 from agentjobs.errors import ApiError
+from agentjobs.scheduling.fairshare import FairShare
 from tests.unit.cluster.fake_api import JSON, FakeApi, HungUpError, RefusedError, Request
 from tests.unit.runs.objects import CREATED
 
@@ -106,7 +107,7 @@ class Cluster:
         for name, value in session.items():
             setattr(self.session, name, value)
         with patch.object(loops, "now_micros", clock):
-            self.loop = Loop(self.session)
+            self.loop = Loop(self.session, FairShare)
             task = asyncio.create_task(self.loop.run())
             await self.calm()
             assert not task.done(), task.exception()
