@@ -1,0 +1,232 @@
+"""Mutants of the scheduling core: one change of its syntax tree each, and whether the fast tests notice it.
+
+    python -m tests.prove.mutants [part of a name ...]
+
+What is changed: comparisons, arithmetic, `and` and `or`, conditions, numbers, truth values, `min` and `max`, `any`
+and `all`, and single statements, which are left out. Words for people, annotations and defaults of data classes
+stay as they are. Each mutant lives in a process of its own and has a name that stays the same while the code does.
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from importlib.util import find_spec, module_from_spec
+from multiprocessing import get_context
+from pathlib import Path
+from typing import NamedTuple
+
+PACKAGE = "agentjobs.scheduling"
+SOURCES = Path(__file__).parents[2] / "operator" / "agentjobs" / "scheduling"
+TESTS = Path(__file__).parents[1] / "unit" / "scheduling"
+SELECTION = (
+    "test_worked_examples",
+    "test_rules",
+    "test_policy_port",
+    "test_explanation",
+    "test_policy_machine",
+)
+LIMIT_SECONDS = 180  # a mutant that never ends is noticed too
+
+_COMPARISONS: dict[type[ast.cmpop], type[ast.cmpop]] = {
+    ast.Lt: ast.LtE,
+    ast.LtE: ast.Lt,
+    ast.Gt: ast.GtE,
+    ast.GtE: ast.Gt,
+    ast.Eq: ast.NotEq,
+    ast.NotEq: ast.Eq,
+    ast.Is: ast.IsNot,
+    ast.IsNot: ast.Is,
+    ast.In: ast.NotIn,
+    ast.NotIn: ast.In,
+}
+_ARITHMETIC: dict[type[ast.operator], type[ast.operator]] = {
+    ast.Add: ast.Sub,
+    ast.Sub: ast.Add,
+    ast.Mult: ast.FloorDiv,
+    ast.FloorDiv: ast.Mult,
+    ast.RShift: ast.LShift,
+    ast.LShift: ast.RShift,
+    ast.BitOr: ast.BitAnd,
+    ast.BitAnd: ast.BitOr,
+}
+_NAMES = {"min": "max", "max": "min", "any": "all", "all": "any"}
+_STATEMENTS = (ast.Assign, ast.AugAssign, ast.Expr, ast.Delete, ast.Continue, ast.Break)
+_LEFT_ALONE = (ast.JoinedStr, ast.Raise, ast.Assert, ast.Import, ast.ImportFrom)
+
+
+class Mutant(NamedTuple):
+    """One change: in which module and function, what becomes of what, and the changed tree."""
+
+    module: str
+    place: str
+    change: str
+    tree: ast.Module
+
+    @property
+    def name(self) -> str:
+        return f"{self.module}.{self.place}: {self.change}"
+
+
+def mutants() -> Iterator[Mutant]:
+    """Yield every mutant; those with the same words are numbered."""
+    for path in sorted(SOURCES.glob("*.py")):
+        tree, seen = ast.parse(path.read_text()), dict[str, int]()
+        for place, node in _nodes(tree):
+            for other in _others(node):
+                words = f"{_words(node)} -> {_words(other)}"
+                seen[place + words] = count = seen.get(place + words, 0) + 1
+                change = words if count == 1 else f"{words} ({count})"
+                yield Mutant(path.stem, place, change, _with(tree, node, other))
+
+
+def _nodes(tree: ast.Module) -> list[tuple[str, ast.AST]]:
+    """Return every node that may be changed, with the function it is in."""
+    found: list[tuple[str, ast.AST]] = []
+
+    def visit(node: ast.AST, place: str) -> None:
+        if isinstance(node, _LEFT_ALONE):
+            return
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            place = f"{place}.{node.name}" if place else node.name
+            for statement in node.body:
+                if isinstance(node, ast.FunctionDef) or isinstance(statement, ast.FunctionDef):
+                    visit(statement, place)
+            return
+        if place:
+            found.append((place, node))
+        for name, value in ast.iter_fields(node):
+            if name == "annotation":
+                continue
+            for child in value if isinstance(value, list) else [value]:
+                if isinstance(child, ast.AST):
+                    visit(child, place)
+
+    for statement in tree.body:
+        if isinstance(statement, ast.FunctionDef | ast.ClassDef):
+            visit(statement, "")
+    return found
+
+
+def _others(node: ast.AST) -> Iterator[ast.AST]:
+    """Yield what a node may be replaced with."""
+    if isinstance(node, ast.Compare):
+        for index, operator in enumerate(node.ops):
+            ops = list(node.ops)
+            ops[index] = _COMPARISONS[type(operator)]()
+            yield ast.Compare(node.left, ops, node.comparators)
+    elif isinstance(node, ast.BinOp) and type(node.op) in _ARITHMETIC:
+        yield ast.BinOp(node.left, _ARITHMETIC[type(node.op)](), node.right)
+    elif isinstance(node, ast.BoolOp):
+        yield ast.BoolOp(ast.And() if isinstance(node.op, ast.Or) else ast.Or(), node.values)
+    elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+        yield node.operand
+    elif isinstance(node, ast.Constant) and type(node.value) is bool:
+        yield ast.Constant(not node.value)
+    elif isinstance(node, ast.Constant) and type(node.value) is int:
+        yield ast.Constant(node.value + 1)
+    elif isinstance(node, ast.Name) and node.id in _NAMES:
+        yield ast.Name(_NAMES[node.id], node.ctx)
+    elif isinstance(node, ast.If):
+        yield ast.If(ast.UnaryOp(ast.Not(), node.test), node.body, node.orelse)
+    elif isinstance(node, ast.IfExp):
+        yield ast.IfExp(node.test, node.orelse, node.body)
+    elif isinstance(node, _STATEMENTS) and not _is_docstring(node):
+        yield ast.Pass()
+
+
+def _is_docstring(node: ast.AST) -> bool:
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+
+
+def _words(node: ast.AST) -> str:
+    """Return a node in one line; of a compound statement its head."""
+    return ast.unparse(ast.fix_missing_locations(copy.deepcopy(node))).splitlines()[0]
+
+
+def _with(tree: ast.Module, node: ast.AST, other: ast.AST) -> ast.Module:
+    """Return the tree with one node in place of another."""
+    swap: Callable[[ast.AST], ast.AST] = _Swap(node, other).visit
+    changed = swap(tree)
+    assert isinstance(changed, ast.Module)
+    return ast.fix_missing_locations(changed)
+
+
+class _Swap(ast.NodeTransformer):
+    """Copies a tree, with one node in place of another."""
+
+    def __init__(self, node: ast.AST, other: ast.AST) -> None:
+        self._node, self._other = node, other
+
+    def visit(self, node: ast.AST) -> ast.AST:
+        if node is self._node:
+            return copy.deepcopy(self._other)
+        twin = type(node)(
+            **{
+                name: [self.visit(part) if isinstance(part, ast.AST) else part for part in value]
+                if isinstance(value, list)
+                else self.visit(value)
+                if isinstance(value, ast.AST)
+                else value
+                for name, value in ast.iter_fields(node)
+            }
+        )
+        return ast.copy_location(twin, node)
+
+
+# -- whether the tests notice ------------------------------------------------------------------------
+
+
+def survives(mutant: Mutant) -> bool:
+    """Whether the fast tests pass with a mutant in place of its module, in a process of its own."""
+    child = os.fork()
+    if child == 0:
+        os._exit(_try(mutant))
+    _, status = os.waitpid(child, 0)
+    return os.waitstatus_to_exitcode(status) == 0
+
+
+def _try(mutant: Mutant) -> int:
+    signal.alarm(LIMIT_SECONDS)
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 1)
+    os.dup2(nowhere, 2)
+    import pytest
+    from hypothesis import settings
+
+    settings.register_profile("mutants", database=None, derandomize=True, deadline=None, max_examples=60)
+    try:
+        _put_in_place(mutant)
+        paths = [str(TESTS / f"{name}.py") for name in SELECTION]
+        options = ["-x", "-q", "-p", "no:cacheprovider", "--hypothesis-profile=mutants"]
+        return int(pytest.main([*options, *(path for path in paths if Path(path).exists())]) != 0)
+    except Exception:
+        return 1
+
+
+def _put_in_place(mutant: Mutant) -> None:
+    name = f"{PACKAGE}.{mutant.module}"
+    spec = find_spec(name)
+    assert spec is not None
+    module = module_from_spec(spec)
+    sys.modules[name] = module
+    exec(compile(mutant.tree, str(SOURCES / f"{mutant.module}.py"), "exec"), module.__dict__)
+    setattr(sys.modules[PACKAGE], mutant.module, module)
+
+
+def survivors(parts: list[str] | None = None) -> tuple[int, list[str]]:
+    """Return how many mutants there are whose names contain one of the parts, and which of them survive."""
+    chosen = [m for m in mutants() if not parts or any(part in m.name for part in parts)]
+    with get_context("fork").Pool(os.cpu_count(), maxtasksperchild=1_000) as pool:
+        alive = pool.map(survives, chosen, chunksize=1)
+    return len(chosen), [mutant.name for mutant, lives in zip(chosen, alive, strict=True) if lives]
+
+
+if __name__ == "__main__":
+    everyone, alive = survivors(sys.argv[1:])
+    print("\n".join(alive))
+    print(f"{everyone - len(alive)} of {everyone} mutants killed")
