@@ -40,10 +40,10 @@ def test_run_that_waits_is_told_once(lab: Lab) -> None:
     waiting = [lab.submit(pool) for _ in range(2)]
     # Nothing is written of a run before it has waited for two seconds, and then once.
     for run in waiting:
-        run.reaches("PENDING", "BehindOthers" if run is waiting[1] else "NoFreeSlot")
+        run.reaches("PENDING", "BehindOwn" if run is waiting[1] else "NoFreeSlot")
     # The second is first in line now, has another reason, and yet hears of it only after half a minute.
     waiting[0].delete()
-    lab.submit(pool).reaches("PENDING", "BehindOthers")
+    lab.submit(pool).reaches("PENDING", "BehindOwn")
     told = [write.phase for write in lab.audit.by_operator(waiting[1].name)]
     assert told == ["PENDING"]
     holder.delete()

@@ -78,7 +78,7 @@ def _guaranteed(policy: FairShare, books: Books, kind: Kind) -> Wait:
     asked, free, k = (getattr(part, name) for part in (kind.request, books.free, kept))
     return Wait(
         WaitReason.GUARANTEED_TO_OTHERS,
-        f"needs {asked} {UNITS[name]}; {free} are free, of which {k} are guaranteed to others that wait",
+        f"needs {rules.counted(asked, name)}; {free} are free, of which {k} are guaranteed to others that wait",
     )
 
 
@@ -96,7 +96,7 @@ def _share(policy: FairShare, books: Books, team: Team, kind: Kind) -> Wait:
     )
     return Wait(
         WaitReason.TEAM_SHARE,
-        f"the team holds {held} {UNITS[name]}, its share is {top}; "
+        f"the team holds {rules.counted(held, name)}, its share is {top}; "
         f"more only while {kept} stay free for others, and {there} are free",
     )
 
@@ -108,7 +108,7 @@ def room(books: Books, run: Run) -> Wait | None:
         return rules.shortage(name, run.request, books.held, books.capacity)
     if not has_room(books, run.request):
         asked = ", ".join(
-            f"{amount} {UNITS[name]}" for name, amount in zip(UNITS, run.request, strict=True) if amount
+            rules.counted(amount, name) for name, amount in zip(UNITS, run.request, strict=True) if amount
         )
         return Wait(WaitReason.NO_NODE_FITS, f"no node has {asked} free together")
     return None

@@ -18,6 +18,7 @@ UNITS = {
     "memory_mb": "MiB of memory",
     "gpu_count": "GPUs",
 }
+_ONE = {**UNITS, "slots": "slot", "cpu_millicores": "millicore of CPU", "gpu_count": "GPU"}
 _WEIGHT_LIMIT = 1000  # of an AgentTeam
 
 
@@ -112,7 +113,7 @@ def never_fits(settings: PoolSettings, team: str, request: Amounts, *, critical:
             bounds.append((own.critical_limit, f"the criticalLimit of team {team} is"))
     for bound, words in bounds:
         if (name := short(bound, request)) is not None:
-            return f"{getattr(request, name)} {UNITS[name]} asked, {words} {getattr(bound, name)}"
+            return f"{counted(getattr(request, name), name)} asked, {words} {getattr(bound, name)}"
     return None
 
 
@@ -191,6 +192,11 @@ def leaves_guaranteed(free: Bounds, request: Amounts, kept: Amounts) -> bool:
 # -- words -------------------------------------------------------------------------------------------
 
 
+def counted(amount: int, name: str) -> str:
+    """Return an amount of a resource in words, such as `1 slot`."""
+    return f"{amount} {_ONE[name] if amount == 1 else UNITS[name]}"
+
+
 _SHORTAGES = {
     "slots": WaitReason.NO_FREE_SLOT,
     "cpu_millicores": WaitReason.INSUFFICIENT_CPU,
@@ -202,7 +208,7 @@ _SHORTAGES = {
 def shortage(name: str, request: Amounts, held: Amounts, capacity: Bounds) -> Wait:
     """Return the wait of a run that finds too little of a resource."""
     asked, used, there = getattr(request, name), getattr(held, name), getattr(capacity, name)
-    return Wait(_SHORTAGES[name], f"needs {asked} {UNITS[name]}; {used} of {there} are held")
+    return Wait(_SHORTAGES[name], f"needs {counted(asked, name)}; {used} of {there} are held")
 
 
 def limit_words(stop: WaitReason, team: Team, run: Run) -> Wait:
@@ -213,4 +219,4 @@ def limit_words(stop: WaitReason, team: Team, run: Run) -> Wait:
     name = short(bounds.less(held), run.request) or "slots"
     asked, used, top = getattr(run.request, name), getattr(held, name), getattr(bounds, name)
     whose = "critical runs of the team" if critical else "the team"
-    return Wait(stop, f"needs {asked} {UNITS[name]}; {whose} may hold {top} and holds {used}")
+    return Wait(stop, f"needs {counted(asked, name)}; {whose} may hold {top} and holds {used}")

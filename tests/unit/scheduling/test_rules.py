@@ -367,7 +367,7 @@ def test_a_limit_below_what_runs() -> None:
     scene.configure(teams={"blue": team(limit=Bounds(2))})
     scene.submit("blue-5")
     assert scene.look() == []
-    assert scene.message("blue-5") == "needs 1 slots; the team may hold 2 and holds 4"
+    assert scene.message("blue-5") == "needs 1 slot; the team may hold 2 and holds 4"
     scene.finish("blue-1", "blue-2", "blue-3")
     assert scene.look() == ["blue-5"]
 
