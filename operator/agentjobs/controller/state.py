@@ -180,7 +180,10 @@ class State:
         elif run.waits and (waiting := self._as_waiting(run)) is not None:
             pool.wait(waiting, run.not_before)
         else:
-            pool.leave(run.uid, run.completed if run.over else None)
+            # Its end counts from the moment it holds nothing, not from when that is stored: in between its
+            # team would be forgotten, and another take what is to be left free.
+            ended = (run.completed or self._clock()) if run.record is not None else None
+            pool.leave(run.uid, ended)
         if run.empty:
             del self.runs[run.uid]
 

@@ -78,7 +78,7 @@ def _guaranteed(policy: FairShare, books: Books, kind: Kind) -> Wait:
     asked, free, k = (getattr(part, name) for part in (kind.request, books.free, kept))
     return Wait(
         WaitReason.GUARANTEED_TO_OTHERS,
-        f"needs {rules.counted(asked, name)}; {free} are free, of which {k} are guaranteed to others that wait",
+        f"needs {rules.counted(asked, name)}; {free} are free, {k} are kept for what others are guaranteed",
     )
 
 

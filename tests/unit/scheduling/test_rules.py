@@ -199,7 +199,7 @@ def test_what_is_kept_ends_with_the_first_run_beyond_the_guarantee() -> None:
     scene.submit("b-1", HIGH, amounts(gpus=1))
     assert scene.look() == []  # a-1 is counted, 2 GPUs; a-2 would make it 5
     assert scene.why("b-1") == "GuaranteedToOthers"
-    assert "1 are free, of which 2 are" in scene.message("b-1")
+    assert "1 are free, 2 are kept" in scene.message("b-1")
 
 
 def test_nothing_is_kept_for_a_run_that_no_node_could_ever_hold() -> None:

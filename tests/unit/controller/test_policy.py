@@ -1,4 +1,4 @@
-"""Pools that are bound to nodes, and attempts that did not start in the hole they were given."""
+"""The policy in the loop: nodes, shares, and attempts that did not start in the hole they were given."""
 
 from __future__ import annotations
 
@@ -113,6 +113,30 @@ async def test_what_runs_of_another_pool_hold_on_a_node_is_not_free() -> None:
         cluster.ends("first")
         await cluster.calm()
         assert cluster.job("second")
+
+
+@in_virtual_time
+async def test_a_team_whose_run_has_ended_is_still_known() -> None:
+    cluster = Cluster()
+    cluster.pool(maxConcurrency=4)
+    async with cluster.operator():
+        cluster.submit("red", teamId="red")
+        await cluster.calm()
+        cluster.starts("red")
+        await cluster.calm()
+        gate = cluster.session.gates["patch agentjobs/status"] = asyncio.Event()
+        cluster.ends("red")
+        for number in range(5):
+            cluster.submit(f"blue-{number}", priority="critical")
+        await cluster.calm()
+        assert len(cluster.jobs()) == 1 + 3  # one slot stays free, though red's end is not stored yet
+        gate.set()
+        await asyncio.sleep(3)
+        assert cluster.phase("blue-3") == "PENDING TeamShare"
+        assert cluster.phase("blue-4") == "PENDING BehindOwn"
+    async with cluster.operator():
+        await asyncio.sleep(3600)
+        assert len(cluster.jobs()) == 1 + 4  # red was known for an hour, also after the restart
 
 
 # -- holes -----------------------------------------------------------------------------------------------
