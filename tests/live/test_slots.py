@@ -14,9 +14,8 @@ def test_order_is_class_then_creation(lab: Lab) -> None:
     holder.reaches("RUNNING")
     classes = ["low", "default", "high", "critical"]
     runs = [lab.submit(pool, priority=name, duration="10ms") for name in classes * 2]
-    lows = [runs[0], runs[4]]
-    for run in lows:
-        assert run.reaches("PENDING", "BehindOwn")["jobId"]
+    for run, reason in ((runs[0], "NoFreeSlot"), (runs[4], "BehindOwn")):
+        assert run.reaches("PENDING", reason)["jobId"]
     assert runs[3].reaches("PENDING", "NoFreeSlot")["message"] == (
         "needs 1 slot; 1 of 1 are held"
     )
