@@ -1,0 +1,94 @@
+"""What a run that waits is told: places, what helps, who went ahead."""
+
+import pytest
+
+from agentjobs.scheduling.explanation import Explanation, unblocks
+from agentjobs.scheduling.model import SECOND, Wait, WaitReason
+from tests.unit.scheduling.scene import CRITICAL, DEFAULT, HIGH, LOW, START, Scene, amounts, team
+
+
+def explain(scene: Scene, name: str) -> Explanation:
+    found = scene.pool.explain(name, scene.now * SECOND)
+    assert found is not None
+    return found
+
+
+def places(scene: Scene, *names: str) -> list[tuple[int, int]]:
+    return [(found.place_in_team, found.place) for found in (explain(scene, name) for name in names)]
+
+
+def test_places_by_class_and_by_turns() -> None:
+    scene = Scene(slots=1)
+    scene.running("gold-1")
+    scene.submit("blue-1", count=3)
+    scene.submit("red-1", count=2)
+    scene.submit("red-3", CRITICAL)
+    assert places(scene, "red-3") == [(1, 1)]
+    # The teams hold nothing and take turns; of equals the one whose name comes first goes first here.
+    assert places(scene, "blue-1", "red-1", "blue-2", "red-2", "blue-3") == [
+        *((1, 2), (1, 3)),
+        *((2, 4), (2, 5)),
+        (3, 6),
+    ]
+    scene.pool.remember("blue", served=START * SECOND)
+    assert places(scene, "red-1", "blue-1") == [(1, 2), (1, 3)]
+
+
+def test_places_by_weight_and_by_what_is_held() -> None:
+    scene = Scene(slots=9, on_hold=True, teams={"blue": team(weight=2)})
+    scene.running("red-0")
+    scene.submit("red-1", count=2)
+    scene.submit("blue-1", count=5)
+    # Red holds 1 and blue is owed twice as much: 0, 1 and, as the tie goes to blue, 2 of blue's go before red's.
+    assert places(scene, "blue-1", "blue-2", "blue-3", "red-1", "blue-4") == [
+        *((1, 1), (2, 2), (3, 3)),
+        (1, 4),
+        (4, 5),
+    ]
+
+
+def test_the_place_of_one_that_is_set_aside_and_of_nobody() -> None:
+    scene = Scene(slots=1)
+    scene.submit("blue-1", request=amounts(2))
+    assert places(scene, "blue-1") == [(1, 1)]
+    assert scene.pool.explain("nobody", START) is None
+
+
+def test_who_went_ahead() -> None:
+    scene = Scene(slots=3)
+    scene.running("blue-1")
+    scene.submit("red-1", CRITICAL, count=2)
+    assert scene.look() == ["red-1"]
+    assert explain(scene, "red-2").went_ahead == ""
+    scene.now += 1
+    scene.submit("gold-1", LOW)
+    assert scene.look(1) == ["gold-1"]
+    assert explain(scene, "red-2").went_ahead == "gold-1"
+    assert scene.message("red-2").endswith("; gold-1 went ahead")
+
+
+@pytest.mark.parametrize("weight", [CRITICAL, HIGH])
+def test_a_more_urgent_run_does_not_go_ahead_of_anybody(weight: int) -> None:
+    scene = Scene(slots=1)
+    scene.submit("red-1", DEFAULT)
+    scene.now += 1
+    scene.submit("blue-1", weight)
+    assert scene.look(1) == ["blue-1"]
+    assert explain(scene, "red-1").went_ahead == ""
+
+
+def test_the_promise_and_the_hole() -> None:
+    scene = Scene(slots=1, gpus=1)
+    scene.running("gold-1", amounts(0, gpus=1), ends_in=500)
+    scene.submit("blue-1", request=amounts(gpus=1))
+    scene.submit("red-1", timeout=900)
+    assert scene.look() == []
+    holder, other = explain(scene, "blue-1"), explain(scene, "red-1")
+    assert (holder.starts_before, other.starts_before) == ((START + 500) * SECOND, None)
+    assert other.hole_seconds == 500 - 30 - 20
+    assert other.unblocks == "the holder of the reservation starts, or a shorter timeout"
+
+
+def test_every_reason_says_what_helps() -> None:
+    assert all(unblocks(Wait(reason, "")) for reason in WaitReason)
+    assert unblocks(None) == "nothing: it starts at the next look"
