@@ -39,7 +39,7 @@ def test_places_by_weight_and_by_what_is_held() -> None:
     scene.running("red-0")
     scene.submit("red-1", count=2)
     scene.submit("blue-1", count=5)
-    # Red holds 1 and blue is owed twice as much: 0, 1 and, as the tie goes to blue, 2 of blue's go before red's.
+    # Red holds 1, and blue is owed twice as much: blue's go first while they hold 0, 1 and, of equals, 2.
     assert places(scene, "blue-1", "blue-2", "blue-3", "red-1", "blue-4") == [
         *((1, 1), (2, 2), (3, 3)),
         (1, 4),
