@@ -80,7 +80,7 @@ lock: venv ## resolve the versions in requirements.lock anew
 benchmark: setup ## measure, print, and store under benchmarks/results/
 	$(RUN) -m benchmarks
 
-prove: setup ## the long forms: kill storms
+prove: setup ## the long forms: random histories, mutants of the core, kill storms
 	$(RUN) -m pytest tests/prove
 
 .PHONY: help venv setup demo test test-fast up down status lint format manifests verify lock benchmark prove

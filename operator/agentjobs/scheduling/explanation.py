@@ -58,7 +58,7 @@ def unblocks(wait: Wait | None) -> str:
 
 
 def place_in_team(books: Books, run: Run) -> int:
-    """Return a place in the line of a team and class: 1 for the next, and for one that is set aside."""
+    """Return a place in the line of a team and class, 1 for the next; also for one that is set aside."""
     line = books.teams[run.team].lines.get(run.weight) if run.team in books.teams else None
     return 1 + (line.place(run) if line is not None else 0)
 

@@ -10,7 +10,7 @@ from agentjobs.scheduling.explanation import Explanation
 from agentjobs.scheduling.model import Holding, Plan, PoolSettings, Reservation, Run, Start, Wait, WaitReason
 from agentjobs.scheduling.policies import Policy
 from agentjobs.scheduling.promises import Promises
-from agentjobs.scheduling.reservation import latest_end
+from agentjobs.scheduling.reservation import has_room, latest_end
 from agentjobs.scheduling.resources import fits
 
 _REMEMBERED_STARTS = 256  # to name who went ahead of a run that waits
@@ -141,7 +141,7 @@ class Pool:
                     starts.append(self._admit(start, now))
             except Exception as error:
                 self.fault = self._failed(error)
-        self._promise(now)
+        self._promise()
         looks = [*self._not_before.values(), *self._closed_until.values()]
         if self.books.look_again is not None:
             looks.append(self.books.look_again)
@@ -244,10 +244,12 @@ class Pool:
         runs = [self.books.waiting[uid] for uid in self._resumed if uid in self.books.waiting]
         if runs:
             run = min(runs, key=lambda run: (run.weight, run.age))
-            self.books.reservation = Reservation(run.uid, run.weight, self._resumed[run.uid])
+            held = self.books.reservation = Reservation(run.uid, run.weight, self._resumed[run.uid])
+            self.promises.made(held)
+            self.promises.note("Outage")
         self._resumed = {}
 
-    def _promise(self, now: int) -> None:
+    def _promise(self) -> None:
         held = self.books.reservation
         if held is None:
             return
@@ -256,9 +258,7 @@ class Pool:
             self.books.reservation = None  # the pool is on hold or gone: its policy was not asked
             return
         self.promises.made(held)
-        if now > held.before:
-            self.promises.note("LostCapacity")  # what should have ended has not
-        elif fits(self.books.free, holder.request):
+        if has_room(self.books, holder.request):
             self.promises.note("GuaranteeDemand")  # there is room, and it is kept for others
 
     # -- setting aside ---------------------------------------------------------------------------

@@ -22,7 +22,7 @@ class Promises:
     Attributes:
         outcomes: "Kept", or the cause of a broken one: MoreUrgentClass, GuaranteeDemand, LostCapacity (a run
             that held on beyond its latest end among it), Placement (a pod on another node than was likely),
-            Quota, Edit. "Unexplained" would be a fault of the policy.
+            Quota, Edit, Outage (of the operator). "Unexplained" would be a fault of the policy.
     """
 
     def __init__(self) -> None:

@@ -53,8 +53,8 @@ def to_settings(world: World) -> PoolSettings:
     )
 
 
-def to_reservation(promise: Promise | None) -> Reservation | None:
-    return None if promise is None else Reservation(*vars(promise).values())
+def to_reservation(promise: Promise) -> Reservation:
+    return Reservation(*vars(promise).values())
 
 
 def to_promise(held: Reservation | None) -> Promise | None:
@@ -74,5 +74,8 @@ def new_pool(world: World, policy: Policy | None = None) -> Pool:
         pool.close_namespace(namespace, until)
     for job in world.jobs.values():
         pool.wait(to_run(job), job.not_before)
-    pool.books.reservation = to_reservation(world.promise)
+    if world.promise is not None:
+        promise = pool.books.reservation = to_reservation(world.promise)
+        pool.promises.made(promise)
+        pool.promises.note("Outage")
     return pool

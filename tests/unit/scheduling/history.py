@@ -236,6 +236,7 @@ class History:
         for held in loose:
             self._guess(held)
         self.pool = new_pool(self.world)
+        self.promises.restarted(self.world)
 
     # -- looking ---------------------------------------------------------------------------------
 
@@ -264,7 +265,7 @@ class History:
             if begin.avoid is not None:
                 self.avoid[begin.uid] = begin.avoid
         demanded = check_look(before, self.world, plan, self.pool)
-        self.promises.check(before, self.world, plan, demanded=demanded)
+        self.promises.check(before, self.world, plan, self.pool, demanded=demanded)
         self.guarantees.check(before, self.world)
         situations.note(self.covered, before, self.world, begins, reasons)
 

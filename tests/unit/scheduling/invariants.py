@@ -5,6 +5,7 @@ They look at what was decided, not at how; only the second needs the oracle's op
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from math import ceil
 
@@ -24,7 +25,6 @@ def check_look(before: World, after: World, plan: Plan, pool: Pool) -> bool:
     if after.exists and not after.on_hold:
         starts_one_by_one(before, plan)
         at_rest(after, pool)
-    assert not pool.promises.outcomes["Unexplained"], "invariant 4: a broken promise without a cause"
     return any(start.guaranteed for start in plan.starts)
 
 
@@ -114,12 +114,18 @@ def at_rest(world: World, pool: Pool) -> None:
 
 
 class Promises:
-    """4: a promise is broken only by a cause that is named."""
+    """4: a promise is broken only by a cause that is named, and the pool counts it under one of those."""
 
     def __init__(self) -> None:
         self._open: dict[str, tuple[int, set[str]]] = {}
-        self.kept = 0
-        self.broken = 0
+        self._counted: Counter[str] = Counter()
+
+    def restarted(self, world: World) -> None:
+        """A new pool counts from nothing; it knows of the promise that stands, and of the outage."""
+        self._counted = Counter()
+        self._open = {}
+        if world.promise is not None:
+            self._open[world.promise.uid] = (world.promise.before, {"Outage"})
 
     def disturb(self, cause: str, uids: Iterable[str] | None = None) -> None:
         for uid in self._open if uids is None else uids:
@@ -130,28 +136,37 @@ class Promises:
         """Nothing is owed any more to a run that was withdrawn or changed its class."""
         self._open.pop(uid, None)
 
-    def check(self, before: World, after: World, plan: Plan, *, demanded: bool) -> None:
+    def check(self, before: World, after: World, plan: Plan, pool: Pool, *, demanded: bool) -> None:
+        if any(held.until is not None and held.until < after.now for held in after.held.values()):
+            self.disturb("LostCapacity")  # a run holds on beyond its latest end
         urgent = [start.run.weight for start in plan.starts]
         if after.promise is not None:
             urgent.append(after.promise.weight)
         for uid, (_, causes) in self._open.items():
             if urgent and uid in before.jobs and min(urgent) < before.jobs[uid].weight:
                 causes.add("MoreUrgentClass")
-        if any(held.until is not None and held.until < after.now for held in after.held.values()):
-            self.disturb("LostCapacity")  # a run holds on beyond its latest end
         self._guarantee_demand(after, demanded)
-        started = {start.run.uid for start in plan.starts}
-        for uid, (by, causes) in list(self._open.items()):
-            if uid in started:
-                self.kept += after.now <= by
-                self.broken += after.now > by
-                del self._open[uid]
-            late = after.now > by
-            assert not late or causes, f"invariant 4: {uid} was promised a start by {by}, it is {after.now}"
+        for by, causes in self._open.values():
+            assert after.now <= by or causes, f"invariant 4: a start was promised by {by}, it is {after.now}"
+        self._count(after, {start.run.uid for start in plan.starts}, pool)
         if after.promise is not None:
             by, causes = self._open.get(after.promise.uid, (after.promise.before, set()))
             assert after.promise.before <= by or causes, "invariant 4: a promise moved later"
             self._open[after.promise.uid] = (min(by, after.promise.before), causes)
+
+    def _count(self, world: World, started: set[str], pool: Pool) -> None:
+        """Compare what the pool counted at this look with the promises that were settled."""
+        counted = pool.promises.outcomes - self._counted
+        self._counted = Counter(pool.promises.outcomes)
+        kept, broken = 0, set[str]()
+        for uid in started & self._open.keys():
+            by, causes = self._open.pop(uid)
+            if world.now <= by:
+                kept += 1
+            else:
+                broken |= causes
+        assert counted["Kept"] <= kept, "invariant 4: a promise is called kept that was not"
+        assert counted.keys() - {"Kept"} <= broken, f"invariant 4: {counted}, but causes were {broken}"
 
     def _guarantee_demand(self, world: World, demanded: bool) -> None:
         """A holder that has room waits for what is kept for others, or they took it before it."""
