@@ -83,4 +83,4 @@ benchmark: setup ## measure, print, and store under benchmarks/results/
 prove: setup ## the long forms: random histories, mutants of the core, kill storms
 	$(RUN) -m pytest tests/prove
 
-.PHONY: help venv setup demo test test-fast up down status lint format manifests verify lock benchmark prove
+.PHONY: help venv setup demo test test-fast up down status lint format manifests verify fairness lock benchmark prove

@@ -16,9 +16,7 @@ def test_order_is_class_then_creation(lab: Lab) -> None:
     runs = [lab.submit(pool, priority=name, duration="10ms") for name in classes * 2]
     for run, reason in ((runs[0], "NoFreeSlot"), (runs[4], "BehindOwn")):
         assert run.reaches("PENDING", reason)["jobId"]
-    assert runs[3].reaches("PENDING", "NoFreeSlot")["message"] == (
-        "needs 1 slot; 1 of 1 are held"
-    )
+    assert runs[3].reaches("PENDING", "NoFreeSlot")["message"] == "needs 1 slot; 1 of 1 are held"
     holder.delete()
     statuses = lab.all_end(runs, seconds=60)
     by_start = sorted(range(len(runs)), key=lambda index: str(statuses[index]["scheduledAt"]))
