@@ -5,7 +5,6 @@ Argo CD by its rules) reads ``Reconciling``, ``Stalled`` and ``Ready``; the firs
 they are left out while false.
 """
 
-from collections.abc import Iterable
 from enum import StrEnum
 from typing import Annotated
 
@@ -101,19 +100,3 @@ Conditions = Annotated[
     ),
     AfterValidator(_each_type_once),
 ]
-
-
-def set_condition(conditions: Iterable[Condition], new: Condition) -> list[Condition]:
-    """Return ``conditions`` with ``new`` in the place of the one of its type, or at the end.
-
-    The time of the last transition is kept while the status stays the same, whatever else changes, so
-    that a tool can tell for how long something has been so.
-    """
-    result = list(conditions)
-    for index, old in enumerate(result):
-        if old.type == new.type:
-            if old.status == new.status:
-                new = new.model_copy(update={"last_transition_time": old.last_transition_time})
-            result[index] = new
-            return result
-    return [*result, new]

@@ -12,8 +12,8 @@ from agentjobs.apis.agentpool import AgentPoolSpec
 from agentjobs.errors import InvalidRunError
 from agentjobs.runs import identity, sandbox
 from agentjobs.runs.decision import Decision
+from agentjobs.scheduling.model import GRACE_SECONDS
 
-GRACE_SECONDS = 30  # between SIGTERM and SIGKILL
 INPUT_FOLDER = "/agent/input"
 INPUT_FILE = f"{INPUT_FOLDER}/payload.json"
 RESULT_FILE = "/dev/termination-log"

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from agentjobs.apis import times
+from agentjobs.apis.conditions import ConditionType
 from agentjobs.apis.records import Attempted
 from agentjobs.apis.runstatus import ERROR_MAX_LENGTH, MESSAGE_MAX_LENGTH, TRACEBACK_MAX_LENGTH, Phase
 from agentjobs.runs.result import Returned
@@ -120,9 +121,9 @@ def _conditions(
     good = phase in (Phase.SUCCEEDED, Phase.CANCELED)
     end = completed if completed is not None else created
 
-    def condition(kind: str, state: str, since: int | None, message: str = "") -> dict[str, Any]:
+    def condition(kind: ConditionType, state: str, since: int | None, message: str = "") -> dict[str, Any]:
         return {
-            "type": kind,
+            "type": kind.value,
             "status": state,
             "reason": reason,
             "message": message[:MESSAGE_MAX_LENGTH],
@@ -134,16 +135,16 @@ def _conditions(
     running = phase is Phase.RUNNING
     verdict = "Unknown" if not done else "True" if phase is Phase.SUCCEEDED else "False"
     conditions = [
-        condition("Admitted", _truth(admitted), scheduled, "" if admitted else facts.message),
-        condition("Running", _truth(running), started if running else end if done else created),
-        condition("Finished", _truth(done), end if done else created),
-        condition("Succeeded", verdict, end if done else created, facts.message if done else ""),
-        condition("Ready", _truth(good), end if good else created),
+        condition(ConditionType.ADMITTED, _truth(admitted), scheduled, "" if admitted else facts.message),
+        condition(ConditionType.RUNNING, _truth(running), started if running else end if done else created),
+        condition(ConditionType.FINISHED, _truth(done), end if done else created),
+        condition(ConditionType.SUCCEEDED, verdict, end if done else created, facts.message if done else ""),
+        condition(ConditionType.READY, _truth(good), end if good else created),
     ]
     if not done:
-        conditions.append(condition("Reconciling", "True", created))
+        conditions.append(condition(ConditionType.RECONCILING, "True", created))
     elif not good:
-        conditions.append(condition("Stalled", "True", end, facts.message))
+        conditions.append(condition(ConditionType.STALLED, "True", end, facts.message))
     return conditions
 
 
