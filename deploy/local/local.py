@@ -103,6 +103,9 @@ class LocalCluster(Instance):
         elif component in NODE_PROGRAMS["real"]:
             node.start(self.cluster)
         else:
+            if component == controlplane.SIMULATOR:
+                # A new process is another holder: it would wait 200 s for the former one's to run out.
+                self.kubectl("delete", "leases", "--all", "--namespace", "kube-node-lease")
             controlplane.restart(self.cluster, component)
 
     def pause(self, component: str) -> None:

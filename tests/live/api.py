@@ -54,8 +54,9 @@ class Api:
         """Send one request and return the answer's object. A text as `body` is sent as it is.
 
         Raises:
-            NoAnswerError: whether the request was carried out is not known.
-            RefusedError: any status of 400 or more.
+            NoAnswerError: none came, or one of a server that cannot answer now (429 and from 500 on);
+                whether the request was carried out is not known.
+            RefusedError: any other status of 400 or more.
         """
         data = body if body is None or isinstance(body, str) else json.dumps(body)
         try:
@@ -66,6 +67,8 @@ class Api:
             self._connection.close()  # the next request connects anew
             raise NoAnswerError(f"{method} {path}: {error!r}") from error
         found: Object = json.loads(text) if text[:1] == b"{" else {"message": text.decode()}
+        if answer.status == 429 or answer.status >= 500:
+            raise NoAnswerError(f"{method} {path}: {answer.status} {found['message']}")
         if answer.status >= 400:
             raise RefusedError(answer.status, found["message"])
         return found

@@ -176,8 +176,8 @@ class Lab:
 
         def look() -> list[Object]:
             statuses = self.statuses(runs)
-            going = [f"{s['phase']}/{s.get('reason')}" for s in statuses if s["phase"] not in ENDED]
-            assert not going, f"{len(going)} runs have not ended: {going[:5]}"
+            going = [run for run, s in zip(runs, statuses, strict=True) if s["phase"] not in ENDED]
+            assert not going, f"{len(going)} runs have not ended, such as {_told(going[0])}"
             return statuses
 
         return eventually(look, seconds=seconds, every=0.2)
@@ -191,6 +191,12 @@ class Lab:
             if found and labels.items() <= dict(re.findall(r'(\w+)="([^"]*)"', found[1] or "")).items():
                 return float(found[2])
         return None
+
+
+def _told(run: Run) -> str:
+    """What Kubernetes says of a run."""
+    pods = [(pod["metadata"]["name"], pod["status"]) for pod in run.pods()]
+    return f"{run.name}: {run.status}; pods: {pods}"
 
 
 def agentjob(name: str, pool: str, duration: str, message: str, exit_code: int, spec: Object) -> Object:

@@ -26,7 +26,7 @@ def test_stopped_for_long(lab: Lab, component: str, seconds: int, capsys: pytest
         lasted = recovery(lab, wait_until_back(lab))
         with capsys.disabled():
             print(f"\n{component} stopped for {seconds} s: the operator wrote again {lasted:.1f} s after it")
-    assert_once(lab, runs)
+    assert_once(lab, runs, outage=True)
 
 
 def test_killed_again_and_again(lab: Lab) -> None:
@@ -37,4 +37,4 @@ def test_killed_again_and_again(lab: Lab) -> None:
             lab.cluster.kill("kube-apiserver")
             lab.cluster.restart("kube-apiserver")
             wait_until_back(lab)
-    assert_once(lab, runs, log_complete=False)
+    assert_once(lab, runs, outage=True)
