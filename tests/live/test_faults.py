@@ -55,7 +55,7 @@ def test_what_was_deleted_while_nobody_watched_is_gone(lab: Lab) -> None:
     for run in holders:
         run.reaches("RUNNING")
     waiting = [lab.submit(pool, duration="1h") for _ in range(2)]
-    waiting[1].reaches("PENDING", "BehindOthers")
+    waiting[1].reaches("PENDING", "BehindOwn")
     with survived(lab):
         with paused(lab, "operator"):
             holders[0].delete()  # it goes with its Job and its pod
