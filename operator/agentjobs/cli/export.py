@@ -17,7 +17,7 @@ from typing import Any, TextIO
 
 import msgspec
 
-from agentjobs.apis import times
+from agentjobs.apis import nesting, times
 from agentjobs.apis.agentjob import Priority, ResourceRequirements
 from agentjobs.apis.records import Metadata, Stored, Wire, lenient
 from agentjobs.cluster import paths
@@ -28,6 +28,7 @@ from agentjobs.simulation.jsonl import manifest, write_run
 from agentjobs.simulation.trace import TraceRun
 
 _PAGE = 500  # objects a request
+_LEVEL_IN_LIST, _LEVEL_ALONE = 5, 3  # of the fields of a spec, for `nesting.decode`
 # What a replay needs; the rest is nobody's business who is given the trace.
 _OF_POOLS = (
     "maxConcurrency",
@@ -123,10 +124,12 @@ async def read(session: Session) -> tuple[list[Any], list[Any], list[AgentJob]]:
 
 async def _list(session: Session, path: str, kind: Any) -> list[Any]:
     found: list[Any] = []
-    params = {"limit": str(_PAGE)}
+    params, decoder = {"limit": str(_PAGE)}, msgspec.json.Decoder(kind)
     while True:
-        page = msgspec.json.decode(await session.request("GET", path, params=params), type=_Page)
-        found += [msgspec.json.decode(item, type=kind) for item in page.items]
+        # Anybody may store an object that is nested without end; it must not hide all the others.
+        content = await session.request("GET", path, params=params)
+        page = nesting.decode(content, msgspec.json.Decoder(_Page), _LEVEL_IN_LIST)
+        found += [nesting.decode(item, decoder, _LEVEL_ALONE) for item in page.items]
         if not page.metadata.continued:
             return found
         params["continue"] = page.metadata.continued

@@ -68,7 +68,9 @@ class Loop:
             await self._catalogue_read.wait()
             self.state.go_live(self.agentjobs.objects.values())
             _log.info(
-                "synced: %d AgentJobs, %d runs not over", len(self.agentjobs.objects), len(self.state.runs)
+                "synced: %d AgentJobs, %d runs that are not over or leave something behind",
+                len(self.agentjobs.objects),
+                len(self.state.runs),
             )
             while True:
                 wake_at = self._cycle(now_micros())

@@ -18,6 +18,7 @@ from agentjobs.scheduling.model import SECOND
 from agentjobs.scheduling.resources import Amounts
 
 MOST = 1_000_000_000  # of every number in a trace: 31 years, or a million cores
+_LONGEST_TEXT = 317  # a namespace, a slash and a name
 MEMORY_MB = 2048  # of a run whose trace names none: the default of an AgentJob
 
 # Of ten runs of a trace without classes: one critical, two high, five default, two low.
@@ -99,8 +100,8 @@ class Row:
         value = self.values.get(column)
         if value is None and default is not None:
             return default
-        if not isinstance(value, str) or not value or len(value) > 256:
-            raise self.error(column, "is not a text of 1 to 256 characters", "correct the line")
+        if not isinstance(value, str) or not value or len(value) > _LONGEST_TEXT:
+            raise self.error(column, f"is not a text of 1 to {_LONGEST_TEXT} characters", "correct the line")
         return value
 
     def priority(self, column: str) -> Priority:

@@ -143,7 +143,7 @@ SWF = "1 10 5 100 4 -1 -1 8 3600 1024 1 3 1 -1 2 -1 -1 -1\n"
         (
             "t.csv",
             HEADER + "1,,1,1,1,5,10,0,Pass\n",
-            "line 2, column user: '' is not a text of 1 to 256 characters",
+            "line 2, column user: '' is not a text of 1 to 317 characters",
         ),
         ("t.csv", HEADER + "1,blue,1\n", "line 2: has 3 columns, the header 9; correct the line"),
         ("t.csv", HEADER + 'x"\0\n', "line 2: has a byte of value 0; is it a trace?"),
