@@ -29,6 +29,7 @@ STORY = f"""
 [bold]Two teams share a pool of {SLOTS} execution slots.[/bold]
 Team [blue]blue[/blue] submits six jobs; one of them will fail and one will take too long.
 A moment later team [red]red[/red] submits one critical job: it gets the next slot that is free.
+From then on blue leaves one slot free for others, whatever it has waiting.
 """
 
 COLOURS = {
