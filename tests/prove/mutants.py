@@ -20,6 +20,9 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import NamedTuple
 
+import pytest
+from hypothesis import settings
+
 PACKAGE = "agentjobs.scheduling"
 SOURCES = Path(__file__).parents[2] / "operator" / "agentjobs" / "scheduling"
 TESTS = Path(__file__).parents[1] / "unit" / "scheduling"
@@ -197,9 +200,6 @@ def _try(mutant: Mutant) -> int:
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, 1)
     os.dup2(nowhere, 2)
-    import pytest
-    from hypothesis import settings
-
     settings.register_profile("mutants", database=None, derandomize=True, deadline=None, max_examples=60)
     try:
         _put_in_place(mutant)
