@@ -20,6 +20,9 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import NamedTuple
 
+import pytest
+from hypothesis import settings
+
 PACKAGE = "agentjobs.scheduling"
 SOURCES = Path(__file__).parents[2] / "operator" / "agentjobs" / "scheduling"
 TESTS = Path(__file__).parents[1] / "unit" / "scheduling"
@@ -186,7 +189,11 @@ def survives(mutant: Mutant) -> bool:
     """Whether the fast tests pass with a mutant in place of its module, in a process of its own."""
     child = os.fork()
     if child == 0:
-        os._exit(_try(mutant))
+        noticed = 1
+        try:
+            noticed = _try(mutant)
+        finally:  # whatever comes, the child must not go on as a copy of its parent
+            os._exit(noticed)
     _, status = os.waitpid(child, 0)
     return os.waitstatus_to_exitcode(status) == 0
 
@@ -197,18 +204,11 @@ def _try(mutant: Mutant) -> int:
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, 1)
     os.dup2(nowhere, 2)
-    import pytest
-    from hypothesis import settings
-
     settings.register_profile("mutants", database=None, derandomize=True, deadline=None, max_examples=60)
-    try:
-        _put_in_place(mutant)
-        paths = [str(TESTS / f"{name}.py") for name in SELECTION]
-        quiet = ["-x", "-q", "-o", "cache_dir=.local/cache/mutants", "-o", "filterwarnings=ignore"]
-        options = [*quiet, "--hypothesis-profile=mutants"]
-        return int(pytest.main([*options, *(path for path in paths if Path(path).exists())]) != 0)
-    except Exception:
-        return 1
+    _put_in_place(mutant)
+    paths = [str(TESTS / f"{name}.py") for name in SELECTION]
+    quiet = ["-x", "-q", "-o", "cache_dir=.local/cache/mutants", "-o", "filterwarnings=ignore"]
+    return int(pytest.main([*quiet, "--hypothesis-profile=mutants", *paths]) != 0)
 
 
 def _put_in_place(mutant: Mutant) -> None:
@@ -227,12 +227,15 @@ def survivors(parts: list[str] | None = None) -> tuple[int, list[str]]:
     if not survives(unchanged):
         raise RuntimeError("the tests fail with the code as it is; mutants would tell nothing")
     chosen = [m for m in mutants() if not parts or any(part in m.name for part in parts)]
-    with get_context("fork").Pool(os.cpu_count(), maxtasksperchild=1_000) as pool:
-        alive = pool.map(survives, chosen, chunksize=1)
-    return len(chosen), [mutant.name for mutant, lives in zip(chosen, alive, strict=True) if lives]
+    alive = []
+    with get_context("fork").Pool(os.cpu_count()) as pool:
+        for mutant, lives in zip(chosen, pool.imap(survives, chosen), strict=True):
+            if lives:
+                alive.append(mutant.name)
+                print(mutant.name, flush=True)
+    return len(chosen), alive
 
 
 if __name__ == "__main__":
-    everyone, alive = survivors(sys.argv[1:])
-    print("\n".join(alive))
-    print(f"{everyone - len(alive)} of {everyone} mutants killed")
+    everyone, left = survivors(sys.argv[1:])
+    print(f"{everyone - len(left)} of {everyone} mutants killed")
