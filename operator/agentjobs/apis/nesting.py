@@ -15,7 +15,8 @@ T = TypeVar("T")
 
 LIMIT = 100  # levels of one value; nothing that Kubernetes or we define comes near
 _MARKS = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[][{}]')
-_INSTEAD = b'"nested too deeply"'
+PLACEHOLDER = "nested too deeply"
+_INSTEAD = f'"{PLACEHOLDER}"'.encode()
 
 
 def decode(text: bytes | msgspec.Raw, decoder: msgspec.json.Decoder[T], level: int) -> T:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pydantic import ValidationError
 
+from agentjobs.apis import nesting
 from agentjobs.apis.agentjob import AgentJobSpec
 from agentjobs.apis.records import as_dict
 from agentjobs.errors import InvalidRunError
@@ -21,6 +22,8 @@ def read(raw: bytes) -> AgentJobSpec:
     try:
         return AgentJobSpec.model_validate(as_dict(raw))
     except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        field = ".".join(("spec", *map(str, first["loc"])))
-        raise InvalidRunError("InvalidSpec", f"{field}: {first['msg']}; create a new AgentJob") from error
+        first = error.errors(include_url=False)[0]
+        field, problem = ".".join(("spec", *map(str, first["loc"]))), first["msg"]
+        if first["input"] == nesting.PLACEHOLDER:
+            problem = f"is nested deeper than {nesting.LIMIT} levels; flatten it"
+        raise InvalidRunError("InvalidSpec", f"{field}: {problem}; create a new AgentJob") from error
