@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from dataclasses import replace
 
 from agentjobs.scheduling import explanation, rules
 from agentjobs.scheduling.books import Books
@@ -42,7 +43,8 @@ class Pool:
     def configure(self, settings: PoolSettings) -> None:
         """Take the pool's settings as they are now; nothing that runs is interrupted."""
         if not self.exists or settings != self.books.settings:
-            self.promises.note("Edit" if settings.nodes is None else "LostCapacity")
+            nodes_alone = replace(self.books.settings, nodes=settings.nodes) == settings
+            self.promises.note("LostCapacity" if nodes_alone else "Edit")
             self.exists = True
             self.books.configure(settings)
             self._recall()
