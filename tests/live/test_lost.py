@@ -55,9 +55,11 @@ def test_pod_that_has_no_status_yet(lab: Lab) -> None:
         run, behind = lab.submit(pool), lab.submit(pool)
         run.reaches("SCHEDULED")
         lab.api.request("PATCH", _status_path(run), {"status": None}, MERGE_PATCH)
-        assert "containerStatuses" not in run.pod()["status"]
+        assert not {"phase", "containerStatuses", "conditions"} & run.pod()["status"].keys()
         behind.reaches("PENDING", "NoFreeSlot")
         assert run.status["phase"] == "SCHEDULED"
+        # What a node waits for before it starts a pod.
+        lab.api.request("PATCH", _status_path(run), {"status": {"phase": "Pending"}}, MERGE_PATCH)
     finally:
         lab.cluster.resume("kwok-controller")
     run.reaches("SUCCEEDED")
