@@ -21,6 +21,19 @@ SCHEDULE_FAILED = Counter(
 )
 UNEXPECTED_JOBS = Counter("agentjobs_unexpected_jobs", "Jobs of ours that no run expected, stopped")
 POLICY_FAULTS = Counter("agentjobs_policy_faults", "Looks that a policy's error ended", ("pool",))
+REVIEWS = Counter(
+    "agentjobs_admission_reviews", "Admission reviews answered, by kind and outcome", ("kind", "outcome")
+)
+REVIEW_SECONDS = Histogram(
+    "agentjobs_admission_review_seconds",
+    "From the head of a review to its answer",
+    buckets=(0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1, 3),
+)
+RESERVATIONS = Gauge("agentjobs_admission_reservations", "Creates that were allowed and not seen stored yet")
+OVER_LIMIT = Counter(
+    "agentjobs_over_limit_runs",
+    "Runs stored beyond their team's pending limit: allowed, and committed after they had been given up",
+)
 PENDING = Gauge("agentjobs_pending_runs", "Runs that wait", ("pool",))
 PROMISES = Gauge(
     "agentjobs_promises_total", "Promised starts by outcome: Kept, or what broke them", ("pool", "outcome")

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from agentjobs.apis import nesting, times
+from agentjobs.apis import idempotency, nesting, times
 from agentjobs.apis.names import ANNOTATION_RUN, LABEL_ATTEMPT, LABEL_RUN_UID, SIMULATION_PREFIX
 from agentjobs.apis.runstatus import TERMINAL_PHASES
 
@@ -84,6 +84,7 @@ class Head(Wire):
     team_id: str = ""
     priority: str = "default"
     pool: str = "default"
+    idempotency_key: str = ""
 
 
 class Object(Wire):
@@ -118,10 +119,24 @@ class AgentJobRecord(Record):
     (JSON), `simulation` and the rest of the status are dropped, and common strings are shared by all.
 
     Attributes:
+        key, fingerprint: its idempotency key, and what tells its request from another under that key; "" and
+            0 where it has none.
         served, ended: when it was scheduled and when it ended, microseconds since the epoch; 0 for never.
     """
 
-    __slots__ = ("ended", "generation", "pool", "priority", "served", "simulation", "spec", "status", "team")
+    __slots__ = (
+        "ended",
+        "fingerprint",
+        "generation",
+        "key",
+        "pool",
+        "priority",
+        "served",
+        "simulation",
+        "spec",
+        "status",
+        "team",
+    )
 
     def __init__(self, raw: bytes | msgspec.Raw) -> None:
         found = nesting.decode(raw, _OBJECT, _SPEC_FIELDS)
@@ -129,6 +144,8 @@ class AgentJobRecord(Record):
         self.generation = found.metadata.generation
         head = lenient(found.spec, Head)
         self.team, self.priority, self.pool = map(sys.intern, (head.team_id, head.priority, head.pool))
+        self.key = head.idempotency_key
+        self.fingerprint = idempotency.fingerprint(as_dict(bytes(found.spec))) if self.key else 0
         self.status = lenient(found.status, Stored)
         self.served = times.parse(self.status.scheduled_at) or 0
         self.ended = times.parse(self.status.completed_at) or 0

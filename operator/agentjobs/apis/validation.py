@@ -32,13 +32,22 @@ def validate(manifest: Any) -> list[Fault]:
     Args:
         manifest: Anything; when it is a resource, its JSON form.
     """
+    found = read(manifest)
+    return found if isinstance(found, list) else []
+
+
+def read(manifest: Any) -> Resource | list[Fault]:
+    """Return the resource that a manifest describes, without a status, or all that is wrong with it."""
     envelope = _envelope(manifest)
     if envelope:
         return envelope
     resource = KINDS[manifest["kind"]]
-    return _found(
-        resource, {key: value for key, value in manifest.items() if key != "status"}, _schema(resource)
-    )
+    data = {key: value for key, value in manifest.items() if key != "status"}
+    try:
+        # By alias alone: a field under its Python name is an unknown one to the API server.
+        return resource.model_validate(data, by_alias=True, by_name=False)
+    except ValidationError as error:
+        return faults(error.errors(include_url=False), _schema(resource))
 
 
 def validate_update(old: Mapping[str, Any], new: Any) -> list[Fault]:
@@ -58,8 +67,8 @@ def validate_status(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[Faul
     resource = KINDS[new["kind"]]
     model = cast("type[Model]", resource.model_fields["status"].annotation)
     schema = _schema(resource)["properties"]["status"]
-    known = set(_found(model, _status(old), schema, "status"))
-    found = [fault for fault in _found(model, _status(new), schema, "status") if fault not in known]
+    known = set(_status_faults(model, _status(old), schema))
+    found = [fault for fault in _status_faults(model, _status(new), schema) if fault not in known]
     before, after = _phase(old), _phase(new)
     if resource is AgentJob and before in TERMINAL_PHASES and after != before:
         found.append(Fault("status.phase", shown(after), f"follows {before}, which is final", _ANEW))
@@ -86,12 +95,11 @@ def _schema(resource: type[Resource]) -> Schema:
     return annotated(resource)
 
 
-def _found(model: type[Model], data: Any, schema: Schema, root: str = "") -> list[Fault]:
+def _status_faults(model: type[Model], data: Any, schema: Schema) -> list[Fault]:
     try:
-        # By alias alone: a field under its Python name is an unknown one to the API server.
         model.model_validate(data, by_alias=True, by_name=False)
     except ValidationError as error:
-        return faults(error.errors(include_url=False), schema, root)
+        return faults(error.errors(include_url=False), schema, "status")
     return []
 
 

@@ -15,6 +15,7 @@ from agentjobs.scheduling.reservation import has_room, latest_end
 from agentjobs.scheduling.resources import fits
 
 _REMEMBERED_STARTS = 256  # to name who went ahead of a run that waits
+_NEWCOMER = ""  # stands for every team that has no books yet; no id is empty
 
 
 class Pool:
@@ -186,6 +187,26 @@ class Pool:
             starts_before=held.before if held is not None and held.uid == uid else None,
             hole_seconds=wait.hole_seconds if wait is not None else None,
         )
+
+    def preview(self, run: Run, now: int) -> tuple[int, Wait | None]:
+        """Return what would become of a run that is not here: what goes before it, and why it would wait.
+
+        Nothing has changed afterwards. The first is the number of runs of its team and class; the second is
+        None when it would start at the next look, and says why the first of its line waits where that is
+        what it waits for.
+        """
+        if run.team not in self.books.teams and run.team not in self.books.settings.teams:
+            if (wait := self._shut_out(run)) is not None:
+                return 0, wait
+            run = run._replace(team=_NEWCOMER)  # asking about any number of teams must not fill the books
+        self._line_up(run)
+        try:
+            wait, ahead = self.why(run.uid, now), explanation.place_in_team(self.books, run) - 1
+            if wait is not None and wait.reason is WaitReason.BEHIND_OWN and ahead:
+                wait = self.why(self.books.teams[run.team].lines[run.weight].head.uid, now)
+            return ahead, wait
+        finally:
+            self._withdraw(run.uid)
 
     def _went_ahead(self, run: Run) -> str:
         """Return the last less urgent or younger run of another team that started while this one waited."""

@@ -1,0 +1,176 @@
+"""The decisions: in which order a manifest is checked, and what is answered.
+
+Everything here is synchronous and free of I/O, so one question is answered before the next is looked at:
+that is what makes the count of pending runs exact.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from agentjobs.admission import membership
+from agentjobs.admission.ledger import UNSEEN_SECONDS, Ledger, Name, Reservation, Taken
+from agentjobs.admission.review import Answer, Request, forbidden, invalid, taken, too_many
+from agentjobs.apis import idempotency
+from agentjobs.apis.agentjob import AgentJob, AgentJobSpec
+from agentjobs.apis.agentpool import AgentPoolSpec
+from agentjobs.apis.agentteam import AgentTeamSpec
+from agentjobs.apis.faults import Fault, escaped, shown
+from agentjobs.apis.root import Resource
+from agentjobs.apis.validation import read, validate_update
+
+_NO_POOL = AgentPoolSpec()
+MISMATCH = "Idempotency-Mismatch"
+
+Forecast = Callable[[AgentJobSpec, str, str], str]
+
+
+class Admission:
+    """Answers questions about AgentJobs.
+
+    Args:
+        pools, teams: as administrators set them, by name and by team id; read at every question.
+        ledger: what is stored and reserved.
+        forecast: returns what a run of this spec, namespace and uid can expect.
+        clock: seconds of a monotonic clock.
+    """
+
+    def __init__(
+        self,
+        pools: Mapping[str, AgentPoolSpec],
+        teams: Mapping[str, AgentTeamSpec],
+        ledger: Ledger,
+        forecast: Forecast,
+        clock: Callable[[], float],
+    ) -> None:
+        self._pools = pools
+        self._teams = teams
+        self._ledger = ledger
+        self._forecast = forecast
+        self._clock = clock
+
+    def review(self, request: Request) -> Answer:
+        """Answer a question about an AgentJob."""
+        if request.operation == "UPDATE":
+            return self._update(request)
+        return self._create(request)
+
+    def limit(self, team: str, pool: str) -> int:
+        """Return how many runs of a team may wait, where one more is submitted to this pool."""
+        said = self._teams.get(team)
+        if said is not None and said.max_pending is not None:
+            return said.max_pending
+        return self._pools.get(pool, _NO_POOL).max_pending_per_team
+
+    # -- create ----------------------------------------------------------------------------------
+
+    def _create(self, request: Request) -> Answer:
+        manifest = read(request.object)
+        if isinstance(manifest, list):
+            return invalid(manifest)
+        if not isinstance(manifest, AgentJob):
+            return invalid([wrong_kind(AgentJob, request.object)])
+        spec, name = manifest.spec, (request.namespace, request.name)
+        pool = self._pools.get(spec.pool)
+        if found := [*_name_faults(request.name, spec), *_key_faults(spec, pool or _NO_POOL)]:
+            return invalid(found)
+        team = self._teams.get(spec.team_id)
+        if refusals := membership.may_submit(spec, request.namespace, request.user_info, team, pool):
+            return forbidden(refusals)
+        print_ = idempotency.fingerprint(request.object["spec"]) if spec.idempotency_key else 0
+        return self._room(request, name, spec, pool or _NO_POOL, print_)
+
+    def _room(
+        self, request: Request, name: Name, spec: AgentJobSpec, pool: AgentPoolSpec, fingerprint: int
+    ) -> Answer:
+        """Check backpressure, then the key, then whether anything new is taken at all."""
+        first = self._ledger.holder(spec.team_id, spec.idempotency_key, name)
+        if first is not None and pool.idempotency.before_backpressure:
+            return _replay(spec, first, fingerprint, pool)
+        limit = self.limit(spec.team_id, spec.pool)
+        pending = self._ledger.pending(spec.team_id, name)
+        if pending >= limit:
+            return too_many(backpressure(spec.team_id, pending, pool.retry_after_seconds))
+        if first is not None:
+            return _replay(spec, first, fingerprint, pool)
+        if pool.drain is not None:
+            return forbidden([_draining(spec.pool)])
+        warning = self._forecast(spec, request.namespace, request.uid)
+        if not request.dry_run and not self._ledger.stored(name):
+            due = self._clock() + UNSEEN_SECONDS
+            create = Reservation(request.uid, spec.team_id, spec.idempotency_key, fingerprint, limit, due)
+            self._ledger.reserve(name, create)
+        return Answer(warnings=(warning,))
+
+    # -- update ----------------------------------------------------------------------------------
+
+    def _update(self, request: Request) -> Answer:
+        """Check an edit; one that changes no spec needs no membership."""
+        faults = validate_update(request.old_object, request.object)
+        if faults:
+            return invalid(faults)
+        before, after = _spec(request.old_object), _spec(request.object)
+        if before == after:
+            return Answer()
+        team_id = str(after.get("teamId"))
+        team = self._teams.get(team_id)
+        refusals = list(membership.may_act(team_id, team, request.user_info))
+        if before.get("priority") != after.get("priority"):
+            spec = AgentJobSpec.model_validate(after)
+            refusals += membership.may_use_class(team_id, team, spec.priority)
+        return forbidden(refusals) if refusals else Answer()
+
+
+def wrong_kind(wanted: type[Resource], manifest: Any) -> Fault:
+    """Return the fault of a manifest that was sent to the path of another kind."""
+    return Fault("kind", shown(manifest.get("kind")), "is reviewed elsewhere", f"send {wanted.__name__} here")
+
+
+def backpressure(team: str, pending: int, retry_after_seconds: int) -> str:
+    """Return the sentence of a refusal at the limit."""
+    return f"Team {escaped(team)} has {pending} pending jobs; retry after {retry_after_seconds}s"
+
+
+def _name_faults(name: str, spec: AgentJobSpec) -> list[Fault]:
+    """Names that follow from a key are kept for the run that has it, so that nobody takes them first."""
+    if not idempotency.RESERVED_NAME.fullmatch(name):
+        return []
+    if spec.idempotency_key and name == idempotency.object_name(spec.team_id, spec.idempotency_key):
+        return []
+    problem = "is kept for the run of another team and idempotencyKey, from which it follows"
+    return [Fault("metadata.name", shown(name), problem, "choose a name that does not begin with aj-")]
+
+
+def _key_faults(spec: AgentJobSpec, pool: AgentPoolSpec) -> list[Fault]:
+    if spec.idempotency_key or not pool.idempotency.required:
+        return []
+    problem = f"is required in pool {escaped(spec.pool)}"
+    return [Fault("spec.idempotencyKey", "", problem, "set a text that is the same for every retry")]
+
+
+def _replay(spec: AgentJobSpec, first: Taken, fingerprint: int, pool: AgentPoolSpec) -> Answer:
+    """Refuse a second run of a key, naming the first; a different request under it is told apart."""
+    where = "/".join(first.name)
+    said = (
+        f"spec.idempotencyKey: {shown(spec.idempotency_key)} of team {escaped(spec.team_id)} "
+        f"is that of {where} ({first.phase})"
+    )
+    if fingerprint == first.fingerprint:
+        return taken(f"{said}; nothing was created: follow that one, or use another key")
+    warning = f"{MISMATCH}: {where} was created with a different spec"
+    if pool.idempotency.strict:
+        return invalid([f"{said}, which has a different spec; use another key for another request"])
+    return taken(f"{said}, which has a different spec; follow that one, or use another key", (warning,))
+
+
+def _draining(pool: str) -> str:
+    return (
+        f"spec.pool: {shown(pool)} is being drained and takes no new runs; "
+        "use another pool, or wait until spec.drain is removed from the AgentPool"
+    )
+
+
+def _spec(manifest: Mapping[str, Any]) -> Mapping[str, Any]:
+    spec = manifest.get("spec")
+    return spec if isinstance(spec, Mapping) else {}
