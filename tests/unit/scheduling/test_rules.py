@@ -267,6 +267,18 @@ def test_an_overdue_run_does_not_count_as_ending() -> None:
     assert scene.promise is None
 
 
+def test_more_capacity_moves_a_promise_earlier() -> None:
+    scene = Scene(slots=5, gpus=2)
+    scene.running("b-1", amounts(gpus=1), ends_in=500)
+    scene.running("c-1", amounts(gpus=1), ends_in=900)
+    scene.submit("a-1", request=amounts(gpus=2))
+    scene.look()
+    assert scene.promise == ("a-1", 900)
+    scene.configure(gpus=3)
+    scene.look()
+    assert scene.promise == ("a-1", 500)
+
+
 def test_a_promise_moves_earlier_and_never_later() -> None:
     scene = Scene(slots=2, gpus=2)
     scene.running("b-1", amounts(gpus=1), ends_in=500)
