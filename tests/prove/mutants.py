@@ -64,12 +64,12 @@ _LEFT_ALONE = (ast.JoinedStr, ast.Raise, ast.Assert, ast.Import, ast.ImportFrom)
 
 
 class Mutant(NamedTuple):
-    """One change: in which module and function, what becomes of what, and the changed tree."""
+    """One change: in which module and function, what becomes of what, and its number there."""
 
     module: str
     place: str
     change: str
-    tree: ast.Module
+    number: int
 
     @property
     def name(self) -> str:
@@ -79,13 +79,31 @@ class Mutant(NamedTuple):
 def mutants() -> Iterator[Mutant]:
     """Yield every mutant; those with the same words are numbered."""
     for path in sorted(SOURCES.glob("*.py")):
-        tree, seen = ast.parse(path.read_text()), dict[str, int]()
-        for place, node in _nodes(tree):
-            for other in _others(node):
-                words = f"{_words(node)} -> {_words(other)}"
-                seen[place + words] = count = seen.get(place + words, 0) + 1
-                change = words if count == 1 else f"{words} ({count})"
-                yield Mutant(path.stem, place, change, _with(tree, node, other))
+        seen: dict[str, int] = {}
+        for number, (place, node, other) in enumerate(_swaps(_parsed(path.stem))):
+            words = f"{_words(node)} -> {_words(other)}"
+            seen[place + words] = count = seen.get(place + words, 0) + 1
+            yield Mutant(path.stem, place, words if count == 1 else f"{words} ({count})", number)
+
+
+def tree_of(mutant: Mutant) -> ast.Module:
+    """Return the changed tree of a mutant."""
+    tree = _parsed(mutant.module)
+    for number, (_, node, other) in enumerate(_swaps(tree)):
+        if number == mutant.number:
+            return _with(tree, node, other)
+    return tree
+
+
+def _parsed(module: str) -> ast.Module:
+    return ast.parse((SOURCES / f"{module}.py").read_text())
+
+
+def _swaps(tree: ast.Module) -> Iterator[tuple[str, ast.AST, ast.AST]]:
+    """Yield what may be replaced with what, and in which function."""
+    for place, node in _nodes(tree):
+        for other in _others(node):
+            yield place, node, other
 
 
 def _nodes(tree: ast.Module) -> list[tuple[str, ast.AST]]:
@@ -220,13 +238,13 @@ def _put_in_place(mutant: Mutant) -> None:
     assert spec is not None
     module = module_from_spec(spec)
     sys.modules[name] = module
-    exec(compile(mutant.tree, str(SOURCES / f"{mutant.module}.py"), "exec"), module.__dict__)
+    exec(compile(tree_of(mutant), str(SOURCES / f"{mutant.module}.py"), "exec"), module.__dict__)
     setattr(sys.modules[PACKAGE], mutant.module, module)
 
 
 def survivors(parts: list[str] | None = None) -> tuple[int, list[str]]:
     """Return how many mutants there are whose names contain one of the parts, and which of them survive."""
-    unchanged = Mutant("rules", "", "nothing", ast.parse((SOURCES / "rules.py").read_text()))
+    unchanged = Mutant("rules", "", "nothing", -1)
     if not survives(unchanged):
         raise RuntimeError("the tests fail with the code as it is; mutants would tell nothing")
     chosen = [m for m in mutants() if not parts or any(part in m.name for part in parts)]
