@@ -7,7 +7,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agentjobs.scheduling.books import Books, Team
-from agentjobs.scheduling.model import SECOND, Holding, PoolSettings, Run, TeamSettings, WaitReason
+from agentjobs.scheduling.model import (
+    SECOND,
+    Holding,
+    PoolSettings,
+    Reservation,
+    Run,
+    TeamSettings,
+    WaitReason,
+)
 from agentjobs.scheduling.pool import Pool
 from agentjobs.scheduling.resources import Amounts, Bounds, ceil_percent, fits, short
 from agentjobs.scheduling.rules import Standing, never_fits
@@ -292,6 +300,57 @@ def test_a_promise_moves_earlier_and_never_later() -> None:
     scene.running("c-1", amounts(gpus=1), ends_in=2_000)
     scene.look()
     assert scene.promise == ("a-1", 700)
+
+
+def test_a_run_parked_by_a_later_start_stops_its_teams_less_urgent_runs() -> None:
+    """a-2 lacks CPU alone, until b-1 takes the GPU that must stay free: then its share stops it, and a-3."""
+    scene = Scene(slots=10, cpu=8, gpus=4)
+    scene.running("a-1", amounts(gpus=1), ends_in=None)
+    scene.running("z-1", amounts(cpu=8, gpus=1), ends_in=None)
+    scene.submit("a-2", HIGH, amounts(cpu=8, gpus=1))
+    scene.submit("a-3", DEFAULT)
+    assert scene.why("a-2") == "InsufficientCPU"
+    scene.submit("b-1", DEFAULT, amounts(gpus=1))
+    assert scene.look() == ["b-1"]
+    assert (scene.why("a-2"), scene.why("a-3")) == ("TeamShare", "BehindOwn")
+
+
+def test_the_holders_share_does_not_park_its_teams_less_urgent_runs() -> None:
+    scene = Scene(slots=10, cpu=8, gpus=2, headroom_percent=0)
+    scene.running("a-1", amounts(cpu=4), ends_in=500)
+    scene.running("z-1", amounts(gpus=1), ends_in=None)
+    scene.submit("a-2", HIGH, amounts(gpus=2))  # nobody can say when
+    scene.submit("a-3", DEFAULT, amounts(cpu=8))
+    scene.look()
+    assert scene.promise == ("a-3", 500)
+    scene.configure(headroom_percent=10)
+    scene.submit("b-1", DEFAULT, amounts(cpu=2), timeout=9_000)
+    scene.submit("a-4", LOW, timeout=60)
+    assert scene.look() == ["a-4"]
+    assert scene.why("b-1") == "BehindReservation"
+
+
+@pytest.mark.parametrize(("ends_in", "started"), [(400, ["a-3"]), (2_000, [])])
+def test_a_run_of_the_holders_team_leaves_it_within_its_share_at_its_start(
+    ends_in: int, started: list[str]
+) -> None:
+    """F is 2 of 8 slots. At S, 1,800, a-1 has ended or not; with a-3, the holder is second or third."""
+    scene = Scene(slots=8, gpus=4, headroom_percent=100)
+    scene.running("a-1", ends_in=ends_in)
+    scene.running("b-1", amounts(gpus=4), ends_in=1_800)
+    scene.submit("a-2", request=amounts(gpus=4))
+    scene.pool.books.reservation = Reservation("a-2", DEFAULT, (START + 1_800) * SECOND)
+    scene.submit("a-3", LOW, timeout=7_200)
+    assert scene.look() == started
+    assert scene.promise == ("a-2", 1_800)
+
+
+def test_nobody_need_look_again_for_a_window_of_the_only_team() -> None:
+    scene = Scene(slots=4)
+    scene.submit("blue-1")
+    scene.look()
+    scene.finish("blue-1")
+    assert scene.plan().look_again is None
 
 
 # -- reasons -----------------------------------------------------------------------------------------
