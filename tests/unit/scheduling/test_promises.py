@@ -95,6 +95,26 @@ def test_what_changes_nothing_is_no_cause() -> None:
     assert start_late(scene) == {"Edit": 1}
 
 
+def test_a_run_that_may_still_end_now_is_no_cause() -> None:
+    scene = promised()
+    assert scene.look(600) == []
+    edit_the_pool(scene)
+    assert start_late(scene) == {"Edit": 1}
+
+
+def test_a_run_that_holds_on_while_another_makes_room() -> None:
+    scene = Scene(slots=2, share_percent=100)
+    scene.running("b-1", ends_in=600)
+    scene.running("c-1", ends_in=700)
+    scene.submit("a-1")
+    scene.look()
+    assert scene.promise == ("a-1", 600)
+    scene.now += 700
+    scene.finish("c-1")
+    assert scene.look() == ["a-1"]
+    assert scene.pool.promises.outcomes == {"LostCapacity": 1}
+
+
 def test_the_first_cause_counts() -> None:
     scene = promised()
     edit_the_pool(scene)

@@ -80,6 +80,21 @@ def test_equal_shares_go_by_who_was_served_longest_ago_then_by_age() -> None:
     assert scene.look() == ["blue-1", "gold-1", "red-1"]
 
 
+def test_who_was_served_is_remembered_between_looks() -> None:
+    scene = Scene(slots=2, share_percent=100)
+    scene.running("z-1")
+    scene.running("z-2")
+    scene.submit("red-1")
+    scene.submit("blue-1")
+    scene.look()
+    scene.configure(slots=2)
+    scene.pool.remember("red", served=START * SECOND)
+    scene.pool.books.reservation = None
+    scene.look()
+    assert scene.promise is not None
+    assert scene.promise[0] == "blue-1"
+
+
 def test_a_pool_without_bounds_counts_runs() -> None:
     scene = Scene()
     scene.running("blue-1", amounts(gpus=8))
@@ -130,7 +145,8 @@ def test_what_is_short(left: Bounds, request_: Amounts, name: str | None) -> Non
 
 
 @pytest.mark.parametrize(
-    ("percent", "of", "is_"), [(25, 16, 4), (25, 3, 1), (10, 16, 2), (0, 7, 0), (100, 7, 7), (50, 1, 1)]
+    ("percent", "of", "is_"),
+    [(25, 16, 4), (25, 3, 1), (10, 16, 2), (0, 7, 0), (100, 7, 7), (50, 1, 1), (100, 900, 900)],
 )
 def test_percentages_are_rounded_up(percent: int, of: int, is_: int) -> None:
     assert ceil_percent(percent, of) == is_
@@ -178,6 +194,18 @@ def test_a_team_is_known_until_the_window_after_its_last_end() -> None:
     assert scene.plan().look_again == (START + 60) * SECOND
     assert scene.look(59) == []
     assert scene.look(1) == ["blue-4"]
+
+
+def test_a_clock_that_goes_back_brings_a_forgotten_team_back() -> None:
+    scene = Scene(slots=4, share_window_seconds=60)
+    scene.running("red-1")
+    scene.submit("blue-1", count=3)
+    assert scene.look() == ["blue-1", "blue-2"]
+    scene.finish("red-1")
+    assert scene.look(60) == ["blue-3"]
+    scene.submit("blue-4", count=2)
+    assert scene.look(-59) == []
+    assert scene.why("blue-4") == "TeamShare"
 
 
 def test_a_mistyped_team_does_not_halve_the_pool() -> None:
@@ -345,6 +373,23 @@ def test_a_run_of_the_holders_team_leaves_it_within_its_share_at_its_start(
     assert scene.promise == ("a-2", 1_800)
 
 
+def test_an_own_critical_run_leaves_a_critical_holder_within_the_critical_limit() -> None:
+    """a-1 came back before the holder in the line; it would end in time, but it is critical too."""
+    scene = Scene(slots=8, gpus=4, teams={"a": team(critical_limit=Bounds(1))})
+    scene.running("b-1", amounts(gpus=4), ends_in=1_800)
+    scene.submit("a-1", CRITICAL, timeout=60)
+    scene.submit("a-2", CRITICAL, amounts(gpus=4))
+    first = scene.pool.books.waiting["a-1"]
+    scene.pool.leave("a-1")
+    scene.look()
+    assert scene.promise == ("a-2", 1_800)
+    scene.pool.wait(first)
+    assert scene.look() == []
+    assert (scene.promise, scene.why("a-1")) == (("a-2", 1_800), "BehindReservation")
+    scene.configure(teams={})
+    assert scene.look() == ["a-1"]
+
+
 def test_nobody_need_look_again_for_a_window_of_the_only_team() -> None:
     scene = Scene(slots=4)
     scene.submit("blue-1")
@@ -411,6 +456,41 @@ def test_the_reasons_are_the_closed_set_of_the_contract() -> None:
         *("InsufficientCPU", "InsufficientMemory", "InsufficientGPU", "NoNodeFits", "BehindReservation"),
         "HeldBack",
     }
+
+
+def test_words_name_the_resource_that_is_short() -> None:
+    owed = team(limit=Bounds(None, None, None, 2), critical_limit=Bounds(None, 1_000))
+    scene = Scene(
+        slots=9, cpu=9_000, gpus=4, teams={"a": owed, "g": team(guaranteed=amounts(9, 9_000, 0, 1))}
+    )
+    scene.running("a-1", amounts(gpus=2))
+    scene.submit("a-2", request=amounts(gpus=1))
+    assert scene.message("a-2") == "needs 1 GPU; the team may hold 2 and holds 2"
+    scene.running("a-3", amounts(cpu=600), critical=True)
+    scene.submit("a-4", CRITICAL, amounts(cpu=500))
+    assert scene.message("a-4") == (
+        "needs 500 millicores of CPU; critical runs of the team may hold 1000 and holds 600"
+    )
+    scene.running("b-1", amounts(gpus=1))
+    scene.submit("b-2", request=amounts(gpus=1), count=3)
+    assert scene.message("b-2").startswith(
+        "the team holds 1 GPU, its share is 1; more only while 1 stay free"
+    )
+    assert scene.message("b-3") == "1 older run goes first, of its own team and class"
+    assert scene.message("b-4") == "2 older runs go first, of its own team and class"
+    scene.submit("g-1", request=amounts(gpus=1))
+    scene.submit("c-1", request=amounts(gpus=1))
+    assert scene.message("c-1") == "needs 1 GPU; 1 are free, 1 are kept for what others are guaranteed"
+
+
+def test_words_for_runs_with_and_without_a_name() -> None:
+    for name, shown in (("", "a-1"), ("nightly", "nightly")):
+        scene = Scene(slots=4, cpu=8, teams={"a": team(limit=Bounds(None, 8))})
+        scene.running("a-0", amounts(cpu=8))
+        scene.submit("a-1", HIGH, amounts(cpu=4))
+        scene.pool.wait(scene.pool.books.waiting["a-1"]._replace(name=name))
+        scene.submit("a-2", LOW)
+        assert scene.message("a-2") == (f"{shown}, a more urgent run of its own team, waits: TeamLimit")
 
 
 # -- bad input ---------------------------------------------------------------------------------------
