@@ -31,6 +31,7 @@ SELECTION = (
     "test_rules",
     "test_policy_port",
     "test_explanation",
+    "test_promises",
     "test_policy_machine",
 )
 CPU_SECONDS = 10  # a mutant that never ends is noticed too

@@ -238,6 +238,19 @@ def test_what_is_kept_ends_with_the_first_run_beyond_the_guarantee() -> None:
     assert "1 are free, 2 are kept" in scene.message("b-1")
 
 
+@pytest.mark.parametrize(("critical_limit", "kept"), [(None, 3), (2, 3), (1, 2), (0, 1)])
+def test_critical_runs_at_their_limit_are_not_kept_for(critical_limit: int | None, kept: int) -> None:
+    own = team(guaranteed=amounts(3), critical_limit=Bounds(critical_limit))
+    scene = Scene(slots=6, share_percent=100, teams={"a": own})
+    for number in range(6):
+        scene.running(f"z-{number}")
+    scene.submit("a-1", CRITICAL, count=2)
+    scene.submit("a-3")
+    scene.submit("b-1", HIGH)
+    scene.look()
+    assert scene.message("b-1") == f"needs 1 slot; 0 are free, {kept} are kept for what others are guaranteed"
+
+
 def test_nothing_is_kept_for_a_run_that_no_node_could_ever_hold() -> None:
     nodes = {name: Amounts(0, 0, 0, 2) for name in ("n1", "n2")}
     scene = Scene(nodes=nodes, teams={"a": team(guaranteed=amounts(9, gpus=4))})
@@ -263,6 +276,22 @@ def test_fragmented_nodes() -> None:
     assert (held.node, scene.promise) == ("n1", ("a-1", 500))
     scene.submit("c-1", request=amounts(cpu=2_000), timeout=9_000)
     assert [(start.run.uid, start.avoid_node) for start in scene.plan().starts] == [("c-1", "n1")]
+
+
+@pytest.mark.parametrize(
+    ("request_", "reason"),
+    [
+        (amounts(cpu=1), "InsufficientCPU"),
+        (amounts(memory=1), "InsufficientMemory"),
+        (amounts(gpus=1), "InsufficientGPU"),
+        (amounts(), "NoNodeFits"),
+    ],
+)
+def test_a_pool_without_nodes_has_nothing(request_: Amounts, reason: str) -> None:
+    scene = Scene(nodes={})
+    scene.submit("a-1", request=request_)
+    assert scene.look() == []
+    assert scene.why("a-1") == reason
 
 
 def test_a_run_larger_than_every_node_waits_and_holds_nothing_up() -> None:
@@ -341,6 +370,19 @@ def test_a_run_parked_by_a_later_start_stops_its_teams_less_urgent_runs() -> Non
     scene.submit("b-1", DEFAULT, amounts(gpus=1))
     assert scene.look() == ["b-1"]
     assert (scene.why("a-2"), scene.why("a-3")) == ("TeamShare", "BehindOwn")
+    scene.finish("b-1")
+    assert scene.look() == ["a-3"]
+
+
+def test_a_start_that_brings_its_line_to_the_limit() -> None:
+    """a-1 lacks a GPU, nobody can say until when; the next default run is beyond the limit, and parks a-4."""
+    scene = Scene(slots=9, cpu=9, gpus=1, teams={"a": team(limit=Bounds(None, 1))})
+    scene.running("z-1", amounts(gpus=1), ends_in=None)
+    scene.submit("a-1", HIGH, amounts(gpus=1))
+    scene.submit("a-2", DEFAULT, amounts(cpu=1), count=2)
+    scene.submit("a-4", LOW)
+    assert scene.look() == ["a-2"]
+    assert (scene.why("a-3"), scene.why("a-4")) == ("TeamLimit", "BehindOwn")
 
 
 def test_the_holders_share_does_not_park_its_teams_less_urgent_runs() -> None:
@@ -358,9 +400,11 @@ def test_the_holders_share_does_not_park_its_teams_less_urgent_runs() -> None:
     assert scene.why("b-1") == "BehindReservation"
 
 
-@pytest.mark.parametrize(("ends_in", "started"), [(400, ["a-3"]), (2_000, [])])
+@pytest.mark.parametrize(
+    ("ends_in", "started"), [(0, []), (1, ["a-3"]), (1_800, ["a-3"]), (1_801, []), (None, [])]
+)
 def test_a_run_of_the_holders_team_leaves_it_within_its_share_at_its_start(
-    ends_in: int, started: list[str]
+    ends_in: int | None, started: list[str]
 ) -> None:
     """F is 2 of 8 slots. At S, 1,800, a-1 has ended or not; with a-3, the holder is second or third."""
     scene = Scene(slots=8, gpus=4, headroom_percent=100)
@@ -371,6 +415,40 @@ def test_a_run_of_the_holders_team_leaves_it_within_its_share_at_its_start(
     scene.submit("a-3", LOW, timeout=7_200)
     assert scene.look() == started
     assert scene.promise == ("a-2", 1_800)
+
+
+def test_a_run_denied_for_its_holders_share_starts_once_that_comes_later() -> None:
+    scene = Scene(slots=8, gpus=4, headroom_percent=100)
+    scene.running("a-1", ends_in=2_000)
+    scene.running("b-1", amounts(gpus=4), ends_in=1_800)
+    scene.submit("a-2", request=amounts(gpus=4))
+    scene.pool.books.reservation = Reservation("a-2", DEFAULT, (START + 1_800) * SECOND)
+    scene.submit("a-3", LOW, timeout=7_200)
+    assert scene.look() == []
+    scene.running("b-1", amounts(gpus=4), ends_in=2_500)
+    assert scene.look() == ["a-3"]
+
+
+def test_while_a_run_is_overdue_the_next_moment_is_s() -> None:
+    scene = Scene(slots=4, gpus=2)
+    scene.running("b-1", amounts(gpus=1), ends_in=500)
+    scene.running("c-1", amounts(gpus=1), ends_in=900)
+    scene.configure(gpus=3)
+    scene.submit("a-1", request=amounts(gpus=2))
+    scene.look()
+    assert scene.promise == ("a-1", 500)
+    scene.submit("d-1", request=amounts(gpus=1), timeout=340)
+    assert scene.look(500) == ["d-1"]  # 900 - 500 - 340 - 30 = 30 s to start in
+    assert scene.promise == ("a-1", 500)
+
+
+def test_a_critical_holder_and_an_own_run_that_is_not_critical() -> None:
+    scene = Scene(slots=8, gpus=4, teams={"a": team(critical_limit=Bounds(1))})
+    scene.running("b-1", amounts(gpus=4), ends_in=1_800)
+    scene.submit("a-1", CRITICAL, amounts(gpus=4))
+    scene.submit("a-2", timeout=60)
+    assert scene.look() == ["a-2"]
+    assert scene.promise == ("a-1", 1_800)
 
 
 def test_an_own_critical_run_leaves_a_critical_holder_within_the_critical_limit() -> None:
@@ -544,6 +622,24 @@ def test_a_clock_that_goes_back_keeps_the_order_of_starts(steps: list[int]) -> N
         (start,) = scene.plan().starts
         assert start.scheduled > last
         last = start.scheduled
+
+
+def test_a_back_off_that_has_passed_wakes_nobody() -> None:
+    scene = Scene(slots=1)
+    scene.submit("a-1")
+    assert scene.look(50) == ["a-1"]
+    scene.submit("a-2")
+    scene.pool.wait(scene.pool.books.waiting["a-2"], not_before=(START + 40) * SECOND)
+    assert scene.plan().look_again is None
+    assert scene.why("a-2") == "NoFreeSlot"
+
+
+def test_how_many_wait() -> None:
+    scene = Scene(slots=1)
+    scene.submit("a-1", count=3)
+    scene.submit("b-1", request=amounts(2), count=2)
+    scene.look()
+    assert scene.pool.waiting == 4
 
 
 def test_unknown_runs_are_no_error() -> None:
