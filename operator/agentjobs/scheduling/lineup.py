@@ -100,7 +100,6 @@ class Lineup:
     def put_back(self, group: Group, entry: Entry) -> None:
         """Undo `take`; the group may have been dropped as empty meanwhile."""
         home = self.classes.setdefault(entry.run.weight, {}).setdefault(group.kind, group)
-        home.below |= group.below
         heapq.heappush(home.entries, entry)
 
     def wait_below(self, weight: int, kind: Kind, team: str) -> None:

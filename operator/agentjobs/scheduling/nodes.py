@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 from agentjobs.scheduling.resources import Amounts
 
@@ -21,13 +21,6 @@ class Nodes:
         self._possible: dict[Amounts, bool] = {}
         self._free = dict(offered)
         self._fitting: dict[Amounts, set[str]] = {}
-
-    def __contains__(self, node: str) -> bool:
-        return node in self._free
-
-    def free(self, node: str) -> Amounts:
-        """Return what is free on a known node."""
-        return self._free[node]
 
     def take(self, node: str, request: Amounts) -> None:
         """Count a request on a node; one that is not known is no error."""
@@ -57,13 +50,9 @@ class Nodes:
         """Return the node with most room among those that fit; None when there is none."""
         return max(
             (node for node in self.fitting(request) if node != avoid),
-            key=lambda node: (self._free[node], node),
+            key=lambda node: (self._free[node][1:], node),
             default=None,
         )
-
-    def names(self) -> Iterable[str]:
-        """Return the names of all nodes."""
-        return self._free
 
     def _change(self, node: str, request: Amounts, sign: int) -> None:
         free = self._free.get(node)

@@ -28,15 +28,12 @@ class Promises:
     def __init__(self) -> None:
         self.outcomes: Counter[str] = Counter()
         self._open: dict[str, _Promise] = {}  # by uid
-        self._holder = ""
 
     def made(self, held: Reservation) -> None:
         """Note a promise; it may only come earlier. Those of less urgent runs that it displaced may break."""
         known = self._open.get(held.uid, _Promise(held.before, held.weight))
         self._open[held.uid] = known._replace(before=min(known.before, held.before))
-        if held.uid != self._holder:
-            self._holder = held.uid
-            self._disturb("MoreUrgentClass", above=held.weight)
+        self._disturb("MoreUrgentClass", above=held.weight)
 
     def note(self, cause: str, uid: str | None = None) -> None:
         """Something happened that may break what was promised so far, to all or to one run."""

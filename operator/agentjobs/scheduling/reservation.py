@@ -197,10 +197,8 @@ class Booking:
 
 
 def _too_large(books: Books, run: Run) -> bool:
-    """Whether a run would not fit even if nothing else held anything."""
-    return not fits(books.capacity, run.request) or (
-        books.nodes is not None and not books.nodes.possible(run.request)
-    )
+    """Whether no node could hold a run; one that is larger than fixed capacity is not in line."""
+    return books.nodes is not None and not books.nodes.possible(run.request)
 
 
 def has_room(books: Books, request: Amounts) -> bool:

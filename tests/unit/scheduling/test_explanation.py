@@ -67,6 +67,19 @@ def test_who_went_ahead() -> None:
     assert scene.message("red-2").endswith("; gold-1 went ahead")
 
 
+def test_who_went_ahead_is_told_by_name_where_there_is_one() -> None:
+    for name, shown in (("", "gold-1"), ("nightly", "nightly")):
+        scene = Scene(slots=3)
+        scene.running("blue-1")
+        scene.submit("red-1", CRITICAL, count=2)
+        scene.look()
+        scene.now += 1
+        scene.submit("gold-1", LOW)
+        scene.pool.wait(scene.pool.books.waiting["gold-1"]._replace(name=name))
+        scene.look(1)
+        assert explain(scene, "red-2").went_ahead == shown
+
+
 @pytest.mark.parametrize("weight", [CRITICAL, HIGH])
 def test_a_more_urgent_run_does_not_go_ahead_of_anybody(weight: int) -> None:
     scene = Scene(slots=1)

@@ -43,6 +43,15 @@ def test_who_goes_first(policy: Callable[[], Policy], starts: list[str]) -> None
 
 
 @pytest.mark.parametrize("policy", [Fifo, PriorityOnly])
+def test_a_line_goes_on_with_its_next_run(policy: Callable[[], Policy]) -> None:
+    scene = Scene(policy(), slots=4)
+    scene.submit("blue-1", count=2)
+    scene.submit("red-1", count=2)
+    scene.submit("blue-3")
+    assert scene.look() == ["blue-1", "blue-2", "red-1", "red-2"]
+
+
+@pytest.mark.parametrize("policy", [Fifo, PriorityOnly])
 def test_what_does_not_fit_blocks_the_rest(policy: Callable[[], Policy]) -> None:
     scene = busy(policy(), gpus=1)
     scene.running("gold-1", amounts(gpus=1))

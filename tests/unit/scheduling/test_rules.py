@@ -7,7 +7,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agentjobs.scheduling.books import Books, Team
-from agentjobs.scheduling.model import SECOND, Holding, PoolSettings, Run, TeamSettings, WaitReason
+from agentjobs.scheduling.model import (
+    SECOND,
+    Holding,
+    PoolSettings,
+    Reservation,
+    Run,
+    TeamSettings,
+    WaitReason,
+)
 from agentjobs.scheduling.pool import Pool
 from agentjobs.scheduling.resources import Amounts, Bounds, ceil_percent, fits, short
 from agentjobs.scheduling.rules import Standing, never_fits
@@ -72,6 +80,21 @@ def test_equal_shares_go_by_who_was_served_longest_ago_then_by_age() -> None:
     assert scene.look() == ["blue-1", "gold-1", "red-1"]
 
 
+def test_who_was_served_is_remembered_between_looks() -> None:
+    scene = Scene(slots=2, share_percent=100)
+    scene.running("z-1")
+    scene.running("z-2")
+    scene.submit("red-1")
+    scene.submit("blue-1")
+    scene.look()
+    scene.configure(slots=2)
+    scene.pool.remember("red", served=START * SECOND)
+    scene.pool.books.reservation = None
+    scene.look()
+    assert scene.promise is not None
+    assert scene.promise[0] == "blue-1"
+
+
 def test_a_pool_without_bounds_counts_runs() -> None:
     scene = Scene()
     scene.running("blue-1", amounts(gpus=8))
@@ -122,7 +145,8 @@ def test_what_is_short(left: Bounds, request_: Amounts, name: str | None) -> Non
 
 
 @pytest.mark.parametrize(
-    ("percent", "of", "is_"), [(25, 16, 4), (25, 3, 1), (10, 16, 2), (0, 7, 0), (100, 7, 7), (50, 1, 1)]
+    ("percent", "of", "is_"),
+    [(25, 16, 4), (25, 3, 1), (10, 16, 2), (0, 7, 0), (100, 7, 7), (50, 1, 1), (100, 900, 900)],
 )
 def test_percentages_are_rounded_up(percent: int, of: int, is_: int) -> None:
     assert ceil_percent(percent, of) == is_
@@ -172,6 +196,18 @@ def test_a_team_is_known_until_the_window_after_its_last_end() -> None:
     assert scene.look(1) == ["blue-4"]
 
 
+def test_a_clock_that_goes_back_brings_a_forgotten_team_back() -> None:
+    scene = Scene(slots=4, share_window_seconds=60)
+    scene.running("red-1")
+    scene.submit("blue-1", count=3)
+    assert scene.look() == ["blue-1", "blue-2"]
+    scene.finish("red-1")
+    assert scene.look(60) == ["blue-3"]
+    scene.submit("blue-4", count=2)
+    assert scene.look(-59) == []
+    assert scene.why("blue-4") == "TeamShare"
+
+
 def test_a_mistyped_team_does_not_halve_the_pool() -> None:
     scene = Scene(slots=4, admitted=frozenset({"blue"}))
     scene.submit("blu-1")
@@ -202,6 +238,19 @@ def test_what_is_kept_ends_with_the_first_run_beyond_the_guarantee() -> None:
     assert "1 are free, 2 are kept" in scene.message("b-1")
 
 
+@pytest.mark.parametrize(("critical_limit", "kept"), [(None, 3), (2, 3), (1, 2), (0, 1)])
+def test_critical_runs_at_their_limit_are_not_kept_for(critical_limit: int | None, kept: int) -> None:
+    own = team(guaranteed=amounts(3), critical_limit=Bounds(critical_limit))
+    scene = Scene(slots=6, share_percent=100, teams={"a": own})
+    for number in range(6):
+        scene.running(f"z-{number}")
+    scene.submit("a-1", CRITICAL, count=2)
+    scene.submit("a-3")
+    scene.submit("b-1", HIGH)
+    scene.look()
+    assert scene.message("b-1") == f"needs 1 slot; 0 are free, {kept} are kept for what others are guaranteed"
+
+
 def test_nothing_is_kept_for_a_run_that_no_node_could_ever_hold() -> None:
     nodes = {name: Amounts(0, 0, 0, 2) for name in ("n1", "n2")}
     scene = Scene(nodes=nodes, teams={"a": team(guaranteed=amounts(9, gpus=4))})
@@ -227,6 +276,22 @@ def test_fragmented_nodes() -> None:
     assert (held.node, scene.promise) == ("n1", ("a-1", 500))
     scene.submit("c-1", request=amounts(cpu=2_000), timeout=9_000)
     assert [(start.run.uid, start.avoid_node) for start in scene.plan().starts] == [("c-1", "n1")]
+
+
+@pytest.mark.parametrize(
+    ("request_", "reason"),
+    [
+        (amounts(cpu=1), "InsufficientCPU"),
+        (amounts(memory=1), "InsufficientMemory"),
+        (amounts(gpus=1), "InsufficientGPU"),
+        (amounts(), "NoNodeFits"),
+    ],
+)
+def test_a_pool_without_nodes_has_nothing(request_: Amounts, reason: str) -> None:
+    scene = Scene(nodes={})
+    scene.submit("a-1", request=request_)
+    assert scene.look() == []
+    assert scene.why("a-1") == reason
 
 
 def test_a_run_larger_than_every_node_waits_and_holds_nothing_up() -> None:
@@ -267,6 +332,18 @@ def test_an_overdue_run_does_not_count_as_ending() -> None:
     assert scene.promise is None
 
 
+def test_more_capacity_moves_a_promise_earlier() -> None:
+    scene = Scene(slots=5, gpus=2)
+    scene.running("b-1", amounts(gpus=1), ends_in=500)
+    scene.running("c-1", amounts(gpus=1), ends_in=900)
+    scene.submit("a-1", request=amounts(gpus=2))
+    scene.look()
+    assert scene.promise == ("a-1", 900)
+    scene.configure(gpus=3)
+    scene.look()
+    assert scene.promise == ("a-1", 500)
+
+
 def test_a_promise_moves_earlier_and_never_later() -> None:
     scene = Scene(slots=2, gpus=2)
     scene.running("b-1", amounts(gpus=1), ends_in=500)
@@ -280,6 +357,123 @@ def test_a_promise_moves_earlier_and_never_later() -> None:
     scene.running("c-1", amounts(gpus=1), ends_in=2_000)
     scene.look()
     assert scene.promise == ("a-1", 700)
+
+
+def test_a_run_parked_by_a_later_start_stops_its_teams_less_urgent_runs() -> None:
+    """a-2 lacks CPU alone, until b-1 takes the GPU that must stay free: then its share stops it, and a-3."""
+    scene = Scene(slots=10, cpu=8, gpus=4)
+    scene.running("a-1", amounts(gpus=1), ends_in=None)
+    scene.running("z-1", amounts(cpu=8, gpus=1), ends_in=None)
+    scene.submit("a-2", HIGH, amounts(cpu=8, gpus=1))
+    scene.submit("a-3", DEFAULT)
+    assert scene.why("a-2") == "InsufficientCPU"
+    scene.submit("b-1", DEFAULT, amounts(gpus=1))
+    assert scene.look() == ["b-1"]
+    assert (scene.why("a-2"), scene.why("a-3")) == ("TeamShare", "BehindOwn")
+    scene.finish("b-1")
+    assert scene.look() == ["a-3"]
+
+
+def test_a_start_that_brings_its_line_to_the_limit() -> None:
+    """a-1 lacks a GPU, nobody can say until when; the next default run is beyond the limit, and parks a-4."""
+    scene = Scene(slots=9, cpu=9, gpus=1, teams={"a": team(limit=Bounds(None, 1))})
+    scene.running("z-1", amounts(gpus=1), ends_in=None)
+    scene.submit("a-1", HIGH, amounts(gpus=1))
+    scene.submit("a-2", DEFAULT, amounts(cpu=1), count=2)
+    scene.submit("a-4", LOW)
+    assert scene.look() == ["a-2"]
+    assert (scene.why("a-3"), scene.why("a-4")) == ("TeamLimit", "BehindOwn")
+
+
+def test_the_holders_share_does_not_park_its_teams_less_urgent_runs() -> None:
+    scene = Scene(slots=10, cpu=8, gpus=2, headroom_percent=0)
+    scene.running("a-1", amounts(cpu=4), ends_in=500)
+    scene.running("z-1", amounts(gpus=1), ends_in=None)
+    scene.submit("a-2", HIGH, amounts(gpus=2))  # nobody can say when
+    scene.submit("a-3", DEFAULT, amounts(cpu=8))
+    scene.look()
+    assert scene.promise == ("a-3", 500)
+    scene.configure(headroom_percent=10)
+    scene.submit("b-1", DEFAULT, amounts(cpu=2), timeout=9_000)
+    scene.submit("a-4", LOW, timeout=60)
+    assert scene.look() == ["a-4"]
+    assert scene.why("b-1") == "BehindReservation"
+
+
+@pytest.mark.parametrize(
+    ("ends_in", "started"), [(0, []), (1, ["a-3"]), (1_800, ["a-3"]), (1_801, []), (None, [])]
+)
+def test_a_run_of_the_holders_team_leaves_it_within_its_share_at_its_start(
+    ends_in: int | None, started: list[str]
+) -> None:
+    """F is 2 of 8 slots. At S, 1,800, a-1 has ended or not; with a-3, the holder is second or third."""
+    scene = Scene(slots=8, gpus=4, headroom_percent=100)
+    scene.running("a-1", ends_in=ends_in)
+    scene.running("b-1", amounts(gpus=4), ends_in=1_800)
+    scene.submit("a-2", request=amounts(gpus=4))
+    scene.pool.books.reservation = Reservation("a-2", DEFAULT, (START + 1_800) * SECOND)
+    scene.submit("a-3", LOW, timeout=7_200)
+    assert scene.look() == started
+    assert scene.promise == ("a-2", 1_800)
+
+
+def test_a_run_denied_for_its_holders_share_starts_once_that_comes_later() -> None:
+    scene = Scene(slots=8, gpus=4, headroom_percent=100)
+    scene.running("a-1", ends_in=2_000)
+    scene.running("b-1", amounts(gpus=4), ends_in=1_800)
+    scene.submit("a-2", request=amounts(gpus=4))
+    scene.pool.books.reservation = Reservation("a-2", DEFAULT, (START + 1_800) * SECOND)
+    scene.submit("a-3", LOW, timeout=7_200)
+    assert scene.look() == []
+    scene.running("b-1", amounts(gpus=4), ends_in=2_500)
+    assert scene.look() == ["a-3"]
+
+
+def test_while_a_run_is_overdue_the_next_moment_is_s() -> None:
+    scene = Scene(slots=4, gpus=2)
+    scene.running("b-1", amounts(gpus=1), ends_in=500)
+    scene.running("c-1", amounts(gpus=1), ends_in=900)
+    scene.configure(gpus=3)
+    scene.submit("a-1", request=amounts(gpus=2))
+    scene.look()
+    assert scene.promise == ("a-1", 500)
+    scene.submit("d-1", request=amounts(gpus=1), timeout=340)
+    assert scene.look(500) == ["d-1"]  # 900 - 500 - 340 - 30 = 30 s to start in
+    assert scene.promise == ("a-1", 500)
+
+
+def test_a_critical_holder_and_an_own_run_that_is_not_critical() -> None:
+    scene = Scene(slots=8, gpus=4, teams={"a": team(critical_limit=Bounds(1))})
+    scene.running("b-1", amounts(gpus=4), ends_in=1_800)
+    scene.submit("a-1", CRITICAL, amounts(gpus=4))
+    scene.submit("a-2", timeout=60)
+    assert scene.look() == ["a-2"]
+    assert scene.promise == ("a-1", 1_800)
+
+
+def test_an_own_critical_run_leaves_a_critical_holder_within_the_critical_limit() -> None:
+    """a-1 came back before the holder in the line; it would end in time, but it is critical too."""
+    scene = Scene(slots=8, gpus=4, teams={"a": team(critical_limit=Bounds(1))})
+    scene.running("b-1", amounts(gpus=4), ends_in=1_800)
+    scene.submit("a-1", CRITICAL, timeout=60)
+    scene.submit("a-2", CRITICAL, amounts(gpus=4))
+    first = scene.pool.books.waiting["a-1"]
+    scene.pool.leave("a-1")
+    scene.look()
+    assert scene.promise == ("a-2", 1_800)
+    scene.pool.wait(first)
+    assert scene.look() == []
+    assert (scene.promise, scene.why("a-1")) == (("a-2", 1_800), "BehindReservation")
+    scene.configure(teams={})
+    assert scene.look() == ["a-1"]
+
+
+def test_nobody_need_look_again_for_a_window_of_the_only_team() -> None:
+    scene = Scene(slots=4)
+    scene.submit("blue-1")
+    scene.look()
+    scene.finish("blue-1")
+    assert scene.plan().look_again is None
 
 
 # -- reasons -----------------------------------------------------------------------------------------
@@ -342,6 +536,41 @@ def test_the_reasons_are_the_closed_set_of_the_contract() -> None:
     }
 
 
+def test_words_name_the_resource_that_is_short() -> None:
+    owed = team(limit=Bounds(None, None, None, 2), critical_limit=Bounds(None, 1_000))
+    scene = Scene(
+        slots=9, cpu=9_000, gpus=4, teams={"a": owed, "g": team(guaranteed=amounts(9, 9_000, 0, 1))}
+    )
+    scene.running("a-1", amounts(gpus=2))
+    scene.submit("a-2", request=amounts(gpus=1))
+    assert scene.message("a-2") == "needs 1 GPU; the team may hold 2 and holds 2"
+    scene.running("a-3", amounts(cpu=600), critical=True)
+    scene.submit("a-4", CRITICAL, amounts(cpu=500))
+    assert scene.message("a-4") == (
+        "needs 500 millicores of CPU; critical runs of the team may hold 1000 and holds 600"
+    )
+    scene.running("b-1", amounts(gpus=1))
+    scene.submit("b-2", request=amounts(gpus=1), count=3)
+    assert scene.message("b-2").startswith(
+        "the team holds 1 GPU, its share is 1; more only while 1 stay free"
+    )
+    assert scene.message("b-3") == "1 older run goes first, of its own team and class"
+    assert scene.message("b-4") == "2 older runs go first, of its own team and class"
+    scene.submit("g-1", request=amounts(gpus=1))
+    scene.submit("c-1", request=amounts(gpus=1))
+    assert scene.message("c-1") == "needs 1 GPU; 1 are free, 1 are kept for what others are guaranteed"
+
+
+def test_words_for_runs_with_and_without_a_name() -> None:
+    for name, shown in (("", "a-1"), ("nightly", "nightly")):
+        scene = Scene(slots=4, cpu=8, teams={"a": team(limit=Bounds(None, 8))})
+        scene.running("a-0", amounts(cpu=8))
+        scene.submit("a-1", HIGH, amounts(cpu=4))
+        scene.pool.wait(scene.pool.books.waiting["a-1"]._replace(name=name))
+        scene.submit("a-2", LOW)
+        assert scene.message("a-2") == (f"{shown}, a more urgent run of its own team, waits: TeamLimit")
+
+
 # -- bad input ---------------------------------------------------------------------------------------
 
 
@@ -393,6 +622,24 @@ def test_a_clock_that_goes_back_keeps_the_order_of_starts(steps: list[int]) -> N
         (start,) = scene.plan().starts
         assert start.scheduled > last
         last = start.scheduled
+
+
+def test_a_back_off_that_has_passed_wakes_nobody() -> None:
+    scene = Scene(slots=1)
+    scene.submit("a-1")
+    assert scene.look(50) == ["a-1"]
+    scene.submit("a-2")
+    scene.pool.wait(scene.pool.books.waiting["a-2"], not_before=(START + 40) * SECOND)
+    assert scene.plan().look_again is None
+    assert scene.why("a-2") == "NoFreeSlot"
+
+
+def test_how_many_wait() -> None:
+    scene = Scene(slots=1)
+    scene.submit("a-1", count=3)
+    scene.submit("b-1", request=amounts(2), count=2)
+    scene.look()
+    assert scene.pool.waiting == 4
 
 
 def test_unknown_runs_are_no_error() -> None:
