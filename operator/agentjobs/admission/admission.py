@@ -56,13 +56,6 @@ class Admission:
             return self._update(request)
         return self._create(request)
 
-    def limit(self, team: str, pool: str) -> int:
-        """Return how many runs of a team may wait, where one more is submitted to this pool."""
-        said = self._teams.get(team)
-        if said is not None and said.max_pending is not None:
-            return said.max_pending
-        return self._pools.get(pool, _NO_POOL).max_pending_per_team
-
     # -- create ----------------------------------------------------------------------------------
 
     def _create(self, request: Request) -> Answer:
@@ -88,7 +81,7 @@ class Admission:
         first = self._ledger.holder(spec.team_id, spec.idempotency_key, name)
         if first is not None and pool.idempotency.before_backpressure:
             return _replay(spec, first, fingerprint, pool)
-        limit = self.limit(spec.team_id, spec.pool)
+        limit = pending_limit(self._pools, self._teams, spec.team_id, spec.pool)
         pending = self._ledger.pending(spec.team_id, name)
         if pending >= limit:
             return too_many(backpressure(spec.team_id, pending, pool.retry_after_seconds))
@@ -120,6 +113,16 @@ class Admission:
             spec = AgentJobSpec.model_validate(after)
             refusals += membership.may_use_class(team_id, team, spec.priority)
         return forbidden(refusals) if refusals else Answer()
+
+
+def pending_limit(
+    pools: Mapping[str, AgentPoolSpec], teams: Mapping[str, AgentTeamSpec], team: str, pool: str
+) -> int:
+    """Return how many runs of a team may wait, where one more is submitted to this pool."""
+    said = teams.get(team)
+    if said is not None and said.max_pending is not None:
+        return said.max_pending
+    return pools.get(pool, _NO_POOL).max_pending_per_team
 
 
 def wrong_kind(wanted: type[Resource], manifest: Any) -> Fault:

@@ -9,7 +9,6 @@ import ssl
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
-from weakref import WeakSet
 
 from aiohttp import web
 
@@ -42,7 +41,8 @@ class Server:
         self._hooks = hooks
         self._prefix = prefix
         self._closed = closed
-        self._heard: WeakSet[object] = WeakSet()  # connections that have sent a whole request's head
+        # Connections that have not sent a whole request's head yet, and what will end them.
+        self._silent: dict[object, asyncio.TimerHandle] = {}
 
     @asynccontextmanager
     async def listening(self, host: str, port: int, tls: ssl.SSLContext | None) -> AsyncIterator[int]:
@@ -60,7 +60,7 @@ class Server:
         def connected() -> asyncio.Protocol:
             assert runner.server is not None
             protocol = runner.server()
-            loop.call_later(FIRST_REQUEST_SECONDS, self._expect, protocol)
+            self._silent[protocol] = loop.call_later(FIRST_REQUEST_SECONDS, self._give_up, protocol)
             return protocol
 
         handshake = FIRST_REQUEST_SECONDS if tls is not None else None
@@ -75,13 +75,14 @@ class Server:
         finally:
             await runner.cleanup()
 
-    def _expect(self, protocol: web.RequestHandler) -> None:
+    def _give_up(self, protocol: web.RequestHandler) -> None:
         """Close a connection on which nobody asks anything: someone only holds it."""
-        if protocol not in self._heard:
-            protocol.force_close()
+        del self._silent[protocol]
+        protocol.force_close()
 
     async def _handle(self, http: web.Request) -> web.Response:
-        self._heard.add(http.protocol)
+        if (timer := self._silent.pop(http.protocol, None)) is not None:
+            timer.cancel()
         began = time.perf_counter()
         prefix, _, kind = http.path.rpartition("/")
         ours = self._prefix()

@@ -30,7 +30,7 @@ class Catalogue:
     def __init__(self) -> None:
         self.pools: dict[str, AgentPoolSpec] = {}
         self.teams: dict[str, AgentTeamSpec] = {}
-        self._team_ids: dict[str, str] = {}
+        self.team_ids: dict[str, str] = {}
 
     async def read(self, session: Session) -> None:
         """Replace everything by what is stored now.
@@ -42,7 +42,7 @@ class Catalogue:
         teams = msgspec.json.decode(await session.request("GET", paths.AGENTTEAMS))["items"]
         for name in self.pools.keys() - {pool["metadata"]["name"] for pool in pools}:
             del self.pools[name]
-        for name in self._team_ids.keys() - {team["metadata"]["name"] for team in teams}:
+        for name in self.team_ids.keys() - {team["metadata"]["name"] for team in teams}:
             self.team_deleted(name)
         for pool in pools:
             self.pool_stored(pool)
@@ -66,7 +66,7 @@ class Catalogue:
             _log.error("AgentTeam %s cannot be read and keeps its former settings: %s", name, error)
             return
         self.team_deleted(name)
-        self._team_ids[name] = team.team_id or name
+        self.team_ids[name] = team.team_id or name
         self.teams[team.team_id or name] = team
 
     def pool_deleted(self, name: str) -> None:
@@ -75,7 +75,7 @@ class Catalogue:
 
     def team_deleted(self, name: str) -> None:
         """An AgentTeam is gone, by the object's name; unknown names are no error."""
-        team_id = self._team_ids.pop(name, None)
+        team_id = self.team_ids.pop(name, None)
         if team_id is not None:
             self.teams.pop(team_id, None)
 

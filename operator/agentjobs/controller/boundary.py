@@ -1,0 +1,103 @@
+"""The admission of this process: what it counts, when it answers, and the search for what was never seen."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Mapping
+from functools import partial
+
+from agentjobs import metrics
+from agentjobs.admission.administration import PoolReviews, TeamReviews
+from agentjobs.admission.admission import Admission, pending_limit
+from agentjobs.admission.forecast import as_run, forecast
+from agentjobs.admission.ledger import Ledger, Name, Reservation
+from agentjobs.admission.server import Hook
+from agentjobs.apis.agentjob import AgentJobSpec
+from agentjobs.apis.records import AgentJobRecord
+from agentjobs.cluster import paths
+from agentjobs.cluster.reflector import Reflector
+from agentjobs.cluster.session import Session
+from agentjobs.controller.state import State
+from agentjobs.errors import ApiError
+
+_LOOK_SECONDS = 0.25
+# A read that took longer says that the store is slow: a create may still be on its way to it.
+_PROMPT_SECONDS = 1.0
+_READ_SECONDS = 5.0
+
+
+class Boundary:
+    """Answers for AgentJobs, AgentTeams and AgentPools from what the operator knows.
+
+    Args:
+        state: runs, pools and the catalogue.
+    """
+
+    def __init__(self, session: Session, state: State) -> None:
+        self._session = session
+        self._state = state
+        self._stopping = False
+        self._settled = asyncio.Event()
+        catalogue = state.catalogue
+        limit = partial(pending_limit, catalogue.pools, catalogue.teams)
+        self.ledger = Ledger(limit, _over)
+        admission = Admission(catalogue.pools, catalogue.teams, self.ledger, self._forecast, time.monotonic)
+        self.hooks: Mapping[str, Hook] = {
+            "agentjobs": admission.review,
+            "agentteams": TeamReviews(catalogue.pools, catalogue.team_ids, time.monotonic).review,
+            "agentpools": PoolReviews(self._held).review,
+        }
+
+    def open(self) -> None:
+        """Begin to answer: everything stored was listed after the former leader had answered last."""
+        self.ledger.live = True
+
+    def closed(self) -> str | None:
+        """Return why nothing is answered now, None when it is."""
+        if self._stopping:
+            return "the operator is shutting down"
+        return None if self.ledger.live else "the operator is still reading what is stored"
+
+    async def run(self, agentjobs: Reflector[AgentJobRecord]) -> None:
+        """Look for creates that were allowed and not seen, until cancelled."""
+        while True:
+            await asyncio.sleep(_LOOK_SECONDS)
+            metrics.RESERVATIONS.set(self.ledger.reservations)
+            due = self.ledger.due(time.monotonic())
+            await asyncio.gather(*(self._look_for(agentjobs, name, create) for name, create in due))
+            if self._stopping and not self.ledger.reservations:
+                self._settled.set()
+
+    async def close(self) -> None:
+        """Answer nothing any more; return when every create that was allowed is stored, or never will be."""
+        self._stopping = True
+        if self.ledger.reservations:
+            await self._settled.wait()
+
+    async def _look_for(self, agentjobs: Reflector[AgentJobRecord], name: Name, create: Reservation) -> None:
+        began = time.monotonic()
+        try:
+            content = await self._session.request("GET", paths.agentjob(*name), seconds=_READ_SECONDS)
+        except ApiError as error:
+            if not error.absent or time.monotonic() - began > _PROMPT_SECONDS:
+                return  # it is looked for again
+        else:
+            agentjobs.upsert(AgentJobRecord(content))
+        self.ledger.release(name, create.uid)
+
+    def _forecast(self, spec: AgentJobSpec, namespace: str, uid: str) -> str:
+        pool, settings = self._state.pools.get(spec.pool), self._state.catalogue.pools.get(spec.pool)
+        if pool is None or settings is None:
+            return f"waits: PoolMissing: there is no AgentPool named {spec.pool}"
+        now = time.time_ns() // 1000
+        run = as_run(spec, settings, uid, namespace, now)
+        return forecast(pool, run, self.ledger.reserved(spec.team_id), now)
+
+    def _held(self, pool: str) -> int:
+        books = self._state.pools.get(pool)
+        return books.books.held.slots if books is not None else 0
+
+
+def _over(_team: str) -> None:
+    metrics.OVER_LIMIT.inc()
