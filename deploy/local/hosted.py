@@ -1,14 +1,16 @@
 """Clusters that others run: one that kind makes in Docker, and the one of the user's own context."""
 
+import contextlib
 import os
 import shutil
+import socket
 import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar
 
-from deploy.local import binaries, install
+from deploy.local import admission, binaries, install
 from deploy.local.cluster import DEFAULT_STATE, ROOT
 from deploy.local.console import Console
 from deploy.local.errors import LocalError
@@ -20,6 +22,11 @@ from deploy.local.record import Record
 NAME = "agentjobs"
 KIND_CONFIG = ROOT / "deploy" / "kind" / "config.yaml"
 EXAMPLES = ROOT / "examples"
+# kind's own network; one address a line, IPv4 and IPv6.
+GATEWAY_COMMAND = [
+    *("docker", "network", "inspect", "kind"),
+    *("--format", "{{range .IPAM.Config}}{{println .Gateway}}{{end}}"),
+]
 
 
 class HostedCluster(Instance):
@@ -36,6 +43,7 @@ class HostedCluster(Instance):
             slots=slots,
             port=0,
             metrics_port=0,
+            admission_port=0,
             operator=True,
             job_controller=True,
         )
@@ -53,6 +61,21 @@ class HostedCluster(Instance):
     def well(self) -> bool:
         """Whether the API server and the operator answer."""
         return self.answers and self.operator.ready()
+
+    def _admission_host(self) -> str | None:
+        """None: how the API server reaches this machine, if at all, is not known."""
+        return None
+
+    def _pool(self) -> None:
+        try:
+            super()._pool()
+        except LocalError as error:
+            if admission.UNANSWERED not in str(error):
+                raise
+            # A firewall, say: better without than with a cluster that takes nothing.
+            admission.remove(self.kubectl)
+            self._without_admission(f"the API server cannot call {self.record.admission_host}")
+            super()._pool()
 
     def _link_kubectl(self) -> None:
         """The user's own kubectl, whatever its version; ours where there is none."""
@@ -89,7 +112,13 @@ class KindCluster(HostedCluster):
             install.custom_resources(self.kubectl)
             install.system(self.kubectl)
             install.workload_namespace(self.kubectl)
-            install.pool(self.kubectl, self.record.slots)
+
+    def _admission_host(self) -> str | None:
+        """The host as containers reach it, where that is an address of this machine."""
+        try:
+            return gateway(run(GATEWAY_COMMAND))
+        except LocalError:  # kind runs on something else than Docker
+            return None
 
     def _stop_cluster(self) -> None:
         self.operator.stop()
@@ -108,6 +137,15 @@ def create_command(kubeconfig: Path) -> list[str]:
 def export_command(kubeconfig: Path) -> list[str]:
     """Write the credentials of the cluster that is there."""
     return ["kind", "export", "kubeconfig", "--name", NAME, "--kubeconfig", str(kubeconfig)]
+
+
+def gateway(addresses: str) -> str | None:
+    """The first IPv4 address of the output that this machine has; with rootless Docker, say, it has none."""
+    for address in addresses.split():
+        with contextlib.suppress(OSError), socket.socket() as probe:
+            probe.bind((address, 0))
+            return address
+    return None
 
 
 def image_commands(folders: Sequence[Path]) -> list[list[str]]:
@@ -158,7 +196,6 @@ class CurrentCluster(HostedCluster):
             self._remember(install.objects())
             install.custom_resources(self.kubectl)
             install.system(self.kubectl)
-            install.pool(self.kubectl, self.record.slots)
             phase.result = f"{len(self.record.created)} objects that `down` removes"
 
     def _enter(self) -> None:

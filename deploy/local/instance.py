@@ -16,7 +16,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import ClassVar, Self
 
-from deploy.local import install, processes
+from deploy.local import admission, install, processes
 from deploy.local.cluster import DEFAULT_STATE, Cluster
 from deploy.local.console import Console
 from deploy.local.errors import LocalError
@@ -70,6 +70,7 @@ class Instance(ABC):
             self.record.save(self.state)
             if self.record.operator:
                 self._operator()
+            self._pool()
             return already
 
     def down(self) -> bool:
@@ -108,7 +109,8 @@ class Instance(ABC):
     @property
     def operator(self) -> Operator:
         """The operator's process."""
-        return Operator(self.cluster, self.record.metrics_port)
+        record = self.record
+        return Operator(self.cluster, record.metrics_port, f"{record.admission_host}:{record.admission_port}")
 
     def start_operator(self) -> None:
         """Start the operator in a cluster that is up without it."""
@@ -116,7 +118,8 @@ class Instance(ABC):
         self._operator()
 
     def stop_operator(self) -> None:
-        """Stop the operator and its supervisor; the cluster stays."""
+        """Stop the operator and its supervisor; the cluster stays, and nothing is reviewed."""
+        admission.remove(self.kubectl)
         self.operator.stop()
         self._change(operator=False)
 
@@ -145,6 +148,10 @@ class Instance(ABC):
     # --- steps of up, each of which may find its work done
 
     @abstractmethod
+    def _admission_host(self) -> str | None:
+        """This machine's address as the API server reaches it, None where there is none."""
+
+    @abstractmethod
     def _cluster(self) -> None:
         """Bring up the cluster with its contents and nodes."""
 
@@ -157,8 +164,27 @@ class Instance(ABC):
             path = self.cluster.operator_kubeconfig
             if not path.exists():
                 install.operator_kubeconfig(self.kubectl, path)
+            self._admission()
             self.operator.start()
             phase.result = self.operator.url
+
+    def _admission(self) -> None:
+        host = self._admission_host()
+        if host is None:
+            self._without_admission("the API server cannot call a program on this machine")
+            return
+        self.record = replace(self.record, admission_host=host)
+        self.record.save(self.state)
+        admission.install(self.kubectl, self.operator.admission_address)
+
+    def _without_admission(self, why: str) -> None:
+        self.console.fact("admission", f"left out: {why}; bad AgentJobs are stored, then fail")
+
+    def _pool(self) -> None:
+        """The default pool: after the operator, which has a say in it."""
+        with self.console.phase("pool") as phase:
+            install.pool(self.kubectl, self.record.slots)
+            phase.result = f"`default` with {self.record.slots} slots"
 
     def _write_env(self) -> None:
         lines = [f"export {name}={_quoted(value)}" for name, value in self.exports.items()]
@@ -191,13 +217,17 @@ class Instance(ABC):
                 self._wanted,
                 port=previous.port,
                 metrics_port=previous.metrics_port,
+                admission_port=previous.admission_port,
+                admission_host=previous.admission_host,
                 created=previous.created,
                 job_controller=previous.job_controller,
                 context=previous.context,
                 complete=True,
             )
-        port, metrics = free_ports(2)
-        return replace(self._wanted, port=self._wanted.port or port, metrics_port=metrics)
+        port, metrics, reviews = free_ports(3)
+        return replace(
+            self._wanted, port=self._wanted.port or port, metrics_port=metrics, admission_port=reviews
+        )
 
     def _change(self, *, operator: bool) -> None:
         self.record = replace(self.record, operator=operator)

@@ -14,7 +14,7 @@ from deploy.local.console import Console
 from deploy.local.controlplane import Plan
 from deploy.local.errors import LocalError
 from deploy.local.instance import Instance
-from deploy.local.ports import require_free
+from deploy.local.ports import LOOPBACK, require_free
 from deploy.local.processes import Process
 from deploy.local.record import Record
 from deploy.local.versions import GROUPS
@@ -59,6 +59,7 @@ class LocalCluster(Instance):
             slots=slots,
             port=port or 0,
             metrics_port=0,
+            admission_port=0,
             operator=operator,
             job_controller=job_controller,
         )
@@ -148,8 +149,7 @@ class LocalCluster(Instance):
         count = install.custom_resources(self.kubectl)
         install.system(self.kubectl)
         install.workload_namespace(self.kubectl)
-        install.pool(self.kubectl, self.record.slots)
-        return f"{count} CRDs, rights, pool `default` with {self.record.slots} slots"
+        return f"{count} CRDs, rights"
 
     def _nodes(self) -> str:
         if self.record.node == "simulated":
@@ -157,6 +157,9 @@ class LocalCluster(Instance):
             return f"{self.record.nodes} simulated"
         node.start(self.cluster)
         return "real: kubelet, containerd and runc, with the example images"
+
+    def _admission_host(self) -> str:
+        return LOOPBACK
 
     def _stop_cluster(self) -> None:
         node.stop(self.state)

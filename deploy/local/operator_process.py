@@ -24,6 +24,8 @@ class Operator:
 
     cluster: Cluster
     metrics_port: int
+    admission_address: str
+    """Where it answers admission reviews, `host:port`."""
 
     @property
     def url(self) -> str:
@@ -64,6 +66,7 @@ class Operator:
                     **self.cluster.environment(),
                     "KUBECONFIG": str(self.cluster.operator_kubeconfig),
                     "AGENTJOBS_METRICS_ADDRESS": f"127.0.0.1:{self.metrics_port}",
+                    "AGENTJOBS_ADMISSION_ADDRESS": self.admission_address,
                 },
                 cwd=ROOT,
             )

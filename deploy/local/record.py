@@ -4,6 +4,7 @@ import json
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
+from deploy.local.ports import LOOPBACK
 from deploy.local.processes import write_atomically
 
 FILE = "cluster.json"
@@ -22,8 +23,11 @@ class Record:
     port: int
     """Of the API server; 0 where it is not ours."""
     metrics_port: int
+    admission_port: int
     operator: bool
     job_controller: bool
+    admission_host: str = LOOPBACK
+    """The operator's address, as the API server reaches it."""
     context: str = ""
     """The kubeconfig context, where the cluster is not ours."""
     created: tuple[str, ...] = ()

@@ -5,14 +5,16 @@ from pathlib import Path
 
 import pytest
 
-from deploy.local import hosted, install, ports
+from deploy.local import admission, hosted, install, ports
 from deploy.local.cluster import DEFAULT_STATE, ROOT, Cluster
 from deploy.local.errors import LocalError
 from deploy.local.install import Object
 from deploy.local.local import LocalCluster
 from deploy.local.record import Record
 
-RECORD = Record("local", "simulated", 3, 4, 6443, 8080, operator=True, job_controller=True, complete=True)
+RECORD = Record(
+    "local", "simulated", 3, 4, 6443, 8080, 9443, operator=True, job_controller=True, complete=True
+)
 
 
 def test_instances_keep_apart() -> None:
@@ -75,6 +77,25 @@ def test_objects_that_are_installed() -> None:
     assert "agentjobs-system/ServiceAccount/agentjobs-operator" in names
     assert names[-1] == "AgentPool/default"
     assert [Object.parse(name) for name in names] == install.objects()
+
+
+def test_the_gateway_is_an_address_of_this_machine() -> None:
+    assert hosted.gateway("fc00:f853:ccd:e793::1\n127.0.0.1\n\n") == "127.0.0.1"
+    assert hosted.gateway("192.0.2.1\n") is None
+    assert hosted.gateway("\n") is None
+
+
+def test_hooks_are_called_by_url_unless_they_have_a_way_already() -> None:
+    fresh = admission.configuration("127.0.0.1:9443")
+    assert {hook["clientConfig"]["url"] for hook in fresh["webhooks"]} == {"https://127.0.0.1:9443/closed"}
+    written = {"url": "https://127.0.0.1:9443/secret/7/agentjobs", "caBundle": "Q0E="}
+    hooks = [{"name": "agentjobs.agentjobs.dev", "clientConfig": written}]
+    again = admission.configuration(
+        "127.0.0.1:9443", {"metadata": {"resourceVersion": "5"}, "webhooks": hooks}
+    )
+    ways = [hook["clientConfig"] for hook in again["webhooks"]]
+    assert ways == [written, *({"url": "https://127.0.0.1:9443/closed"},) * 2]
+    assert again["metadata"] == {"name": "agentjobs", "resourceVersion": "5"}
 
 
 def test_kind_commands() -> None:
