@@ -195,18 +195,19 @@ class Pool:
         None when it would start at the next look, and says why the first of its line waits where that is
         what it waits for.
         """
+        wait = self._shut_out(run)
+        if wait is not None and self.exists and not self.books.settings.on_hold:
+            return 0, wait
         if run.team not in self.books.teams and run.team not in self.books.settings.teams:
-            if (wait := self._shut_out(run)) is not None:
-                return 0, wait
             run = run._replace(team=_NEWCOMER)  # asking about any number of teams must not fill the books
-        self._line_up(run)
+        self.books.wait(run)
         try:
             wait, ahead = self.why(run.uid, now), explanation.place_in_team(self.books, run) - 1
             if wait is not None and wait.reason is WaitReason.BEHIND_OWN and ahead:
                 wait = self.why(self.books.teams[run.team].lines[run.weight].head.uid, now)
             return ahead, wait
         finally:
-            self._withdraw(run.uid)
+            self.books.withdraw(run.uid)
 
     def _went_ahead(self, run: Run) -> str:
         """Return the last less urgent or younger run of another team that started while this one waited."""

@@ -85,6 +85,21 @@ class History:
             self.specs[job.uid] = job
             self._wait(job)
 
+    def preview(self) -> None:
+        """Someone asks what would become of a run; the looks that follow show that nothing has changed."""
+        weight = self._class()
+        team, timeout = self.random.choice((*TEAMS, "newcomer")), self.random.choice(TIMEOUTS)
+        now, request = self.world.now, self._request()
+        job = Job("preview", "n1", team, weight, weight == 0, now, 1_000_000, request, timeout)
+        self._tell(f"asks: {job}")
+        ahead, wait = self.pool.preview(to_run(job), now)
+        world = self.world.copy()
+        world.jobs[job.uid] = job
+        expected = oracle.reasons(world)[job.uid]
+        if expected != "BehindOwn" or not ahead:
+            self._same("reason of a preview", wait and wait.reason.value, expected)
+        self.covered["preview of what would start" if wait is None else "preview of what would wait"] += 1
+
     def finish(self) -> None:
         if self.world.held:
             self._end(self.random.choice(sorted(self.world.held)))
@@ -416,6 +431,7 @@ _EDITS = (
 )
 EVENTS = {
     "submit": 18,
+    "preview": 3,
     "finish": 7,
     "cancel": 1,
     "retry": 2,
