@@ -13,7 +13,7 @@ from agentjobs.admission import membership
 from agentjobs.admission.ledger import UNSEEN_SECONDS, Ledger, Name, Reservation, Taken
 from agentjobs.admission.review import Answer, Request, forbidden, invalid, taken, too_many
 from agentjobs.apis import idempotency
-from agentjobs.apis.agentjob import AgentJob, AgentJobSpec
+from agentjobs.apis.agentjob import AgentJob, AgentJobSpec, Priority
 from agentjobs.apis.agentpool import AgentPoolSpec
 from agentjobs.apis.agentteam import AgentTeamSpec
 from agentjobs.apis.faults import Fault, escaped, shown
@@ -110,8 +110,8 @@ class Admission:
         team = self._teams.get(team_id)
         refusals = list(membership.may_act(team_id, team, request.user_info))
         if before.get("priority") != after.get("priority"):
-            spec = AgentJobSpec.model_validate(after)
-            refusals += membership.may_use_class(team_id, team, spec.priority)
+            priority = Priority(after.get("priority") or Priority.DEFAULT)
+            refusals += membership.may_use_class(team_id, team, priority)
         return forbidden(refusals) if refusals else Answer()
 
 
@@ -174,6 +174,6 @@ def _draining(pool: str) -> str:
     )
 
 
-def _spec(manifest: Mapping[str, Any]) -> Mapping[str, Any]:
-    spec = manifest.get("spec")
+def _spec(manifest: Any) -> Mapping[str, Any]:
+    spec = manifest.get("spec") if isinstance(manifest, Mapping) else None
     return spec if isinstance(spec, Mapping) else {}

@@ -38,7 +38,7 @@ class Fault:
 
     def __str__(self) -> str:
         where = f"{self.path}: " if self.path else ""
-        return f"{where}{self.value} {self.problem}; {self.use}".replace(":  ", ": ").strip()
+        return _printable(f"{where}{self.value} {self.problem}; {self.use}".replace(":  ", ": ").strip())
 
 
 def shown(value: Any) -> str:
@@ -62,12 +62,16 @@ def shown(value: Any) -> str:
 
 def escaped(text: str) -> str:
     """Return ``text`` with what is not printable escaped, direction marks included, and cut."""
-    cut = text[:SHOWN]
-    safe = "".join(
+    safe = text[:SHOWN].replace("\\", "\\\\").replace('"', '\\"')
+    return _printable(safe) + ("…" if len(text) > SHOWN else "")
+
+
+def _printable(text: str) -> str:
+    """Return text in which nothing moves a cursor or turns a line around, whoever wrote which part of it."""
+    return "".join(
         character if character.isprintable() else character.encode("unicode_escape", "replace").decode()
-        for character in cut.replace("\\", "\\\\").replace('"', '\\"')
+        for character in text
     )
-    return safe + ("…" if len(text) > SHOWN else "")
 
 
 def faults(errors: Sequence[ErrorDetails], schema: Schema, root: str = "") -> list[Fault]:

@@ -50,14 +50,14 @@ def read(manifest: Any) -> Resource | list[Fault]:
         return faults(error.errors(include_url=False), _schema(resource))
 
 
-def validate_update(old: Mapping[str, Any], new: Any) -> list[Fault]:
+def validate_update(old: Any, new: Any) -> list[Fault]:
     """Return what is wrong with replacing ``old``, which is stored, by ``new``.
 
     Faults that ``old`` has as well are left out.
     """
     known = set(validate(old))
     found = [fault for fault in validate(new) if fault not in known]
-    if isinstance(new, Mapping) and new.get("kind") == AgentJob.__name__:
+    if isinstance(old, Mapping) and isinstance(new, Mapping) and new.get("kind") == AgentJob.__name__:
         found += _immutability(old, new)
     return found
 

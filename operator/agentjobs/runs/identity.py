@@ -9,7 +9,9 @@ import re
 from agentjobs.apis.times import SECOND
 
 _CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
-_NAME_LIMIT = 63  # a Job's name becomes a label value and the pod's host name
+# A Job's name becomes a label value and, with a hyphen and five letters behind it, the pod's name and host
+# name, which are cut at 63: the guard rails know our pods by the end of their names.
+_NAME_LIMIT = 57
 
 
 @functools.lru_cache(maxsize=4096)  # a run's is asked for at every look
@@ -29,7 +31,7 @@ def job_id(created: int, uid: str) -> str:
 
 
 def job_name(name: str, uid: str, attempt: int) -> str:
-    """Return the Job's name for one attempt: readable, at most 63 characters, a DNS label, unique by uid."""
+    """Return the Job's name for one attempt: readable, at most 57 characters, a DNS label, unique by uid."""
     tail = f"-{uid.replace('-', '')[-10:]}-{attempt}"
     head = re.sub(r"[^a-z0-9]+", "-", name.lower())[: _NAME_LIMIT - len(tail)].strip("-")
     return (head or "run") + tail
