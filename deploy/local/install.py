@@ -1,4 +1,4 @@
-"""What is put into a cluster, whichever it is: CRDs, namespaces, RBAC, the default pool."""
+"""What is put into a cluster, whichever it is: CRDs, namespaces, rights and guard rails, the default pool."""
 
 import json
 from dataclasses import dataclass
@@ -17,6 +17,8 @@ SERVICE_ACCOUNT = "agentjobs-operator"
 POD_SECURITY = "v1.37"
 CRDS = ROOT / "crds"
 BASE = ROOT / "deploy" / "base"
+# admission.yaml goes its own way: it needs an operator that answers.
+SYSTEM = (BASE / "rbac.yaml", BASE / "guardrails.yaml", BASE / "flowcontrol.yaml")
 POOL = ROOT / "deploy" / "local" / "pool.yaml"
 TOKEN_HOURS = 24 * 365
 
@@ -68,7 +70,7 @@ class Object:
 def objects() -> list[Object]:
     """What is installed into a cluster that is not ours, in the order of installing."""
     manifests = [namespace(SYSTEM_NAMESPACE)]
-    for path in (*sorted(CRDS.glob("*.yaml")), BASE / "rbac.yaml", POOL):
+    for path in (*sorted(CRDS.glob("*.yaml")), *SYSTEM, POOL):
         manifests += [manifest for manifest in yaml.safe_load_all(path.read_text()) if manifest]
     return [
         Object(entry["kind"], entry["metadata"]["name"], entry["metadata"].get("namespace", ""))
@@ -84,9 +86,10 @@ def custom_resources(kubectl: Kubectl) -> int:
 
 
 def system(kubectl: Kubectl) -> None:
-    """The operator's namespace, service account and rights."""
+    """The operator's namespace, accounts, rights, guard rails, and its share of the API server."""
     kubectl.apply(namespace(SYSTEM_NAMESPACE))
-    kubectl("apply", "--server-side", "--force-conflicts", "-f", str(BASE / "rbac.yaml"))
+    files = [argument for path in SYSTEM for argument in ("-f", str(path))]
+    kubectl("apply", "--server-side", "--force-conflicts", *files)
 
 
 def workload_namespace(kubectl: Kubectl, name: str = "default") -> None:

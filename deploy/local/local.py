@@ -149,7 +149,7 @@ class LocalCluster(Instance):
         count = install.custom_resources(self.kubectl)
         install.system(self.kubectl)
         install.workload_namespace(self.kubectl)
-        return f"{count} CRDs, rights"
+        return f"{count} CRDs, rights, guard rails"
 
     def _nodes(self) -> str:
         if self.record.node == "simulated":

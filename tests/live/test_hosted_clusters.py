@@ -10,12 +10,16 @@ from pathlib import Path
 
 import pytest
 
-from deploy.local import status
+from deploy.local import install, status
 from deploy.local.errors import LocalError
 from deploy.local.hosted import CurrentCluster, KindCluster
 from deploy.local.local import LocalCluster
 
 OURS = ("agentjobs.agentjobs.dev", "agentpools.agentjobs.dev")
+CLUSTER_WIDE = (
+    *("crd", "namespace", "clusterrole", "clusterrolebinding", "flowschema", "prioritylevelconfiguration"),
+    *("validatingadmissionpolicy", "validatingadmissionpolicybinding", "validatingwebhookconfiguration"),
+)
 KIND = """#!/bin/sh -e
 # A kind with at most one cluster, which is the one of $SOMEBODYS_KUBECONFIG.
 for argument; do [ "$last" = --kubeconfig ] && kubeconfig=$argument; last=$argument; done
@@ -37,7 +41,11 @@ def somebodys(clusters_folder: Path) -> Iterator[LocalCluster]:
     with LocalCluster(clusters_folder / "somebodys", nodes=1, operator=False) as cluster:
         cluster.kubectl("delete", "crd", *OURS)
         cluster.kubectl("delete", "namespace", "agentjobs-system")
-        cluster.kubectl("delete", "clusterrole,clusterrolebinding", "agentjobs-operator")
+        cluster.kubectl(
+            "delete",
+            "--ignore-not-found",
+            *(argument for path in install.SYSTEM for argument in ("-f", str(path))),
+        )
         yield cluster
 
 
@@ -92,4 +100,4 @@ def test_kind_cluster_is_made_used_and_removed(
 
 
 def _everything(cluster: LocalCluster) -> str:
-    return cluster.kubectl("get", "crd,namespace,clusterrole,clusterrolebinding", "-o", "name")
+    return cluster.kubectl("get", ",".join(CLUSTER_WIDE), "-o", "name")
