@@ -1,6 +1,7 @@
 """Sends hostile reviews to a real server, sixteen at a time, and judges every answer."""
 
 import asyncio
+import io
 import json
 from collections import Counter
 from collections.abc import Iterable
@@ -52,7 +53,7 @@ class Target:
         for seed in seeds:
             plural, content = hostile.body(Random(seed))
             try:
-                async with http.post(url + plural, data=content) as answer:
+                async with http.post(url + plural, data=io.BytesIO(content)) as answer:
                     self._judge(plural, answer.status, json.loads(await answer.read()))
             except Exception as error:
                 raise AssertionError(f"review {seed}: {error}") from error

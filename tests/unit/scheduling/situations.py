@@ -12,6 +12,8 @@ from tests.unit.scheduling.oracle import Begin, Promise, World
 
 REASONS = frozenset(f"reason {reason.value}" for reason in WaitReason if reason is not WaitReason.HELD_BACK)
 WANTED = REASONS | {
+    "preview of what would start",
+    "preview of what would wait",
     "two teams stopped at their share",
     "three teams stopped at their share",
     "start in a pool of 1 slot",
