@@ -27,6 +27,7 @@ def test_one_that_waits_ends_at_once_and_never_has_a_pod(lab: Lab) -> None:
     pool = lab.pool(maxConcurrency=1)
     holder, waiting, behind = (lab.submit(pool, duration="1h") for _ in range(3))
     holder.reaches("RUNNING")
+    waiting.reaches("PENDING", "NoFreeSlot")
     behind.reaches("PENDING", "BehindOwn")
     before = len(told(lab, waiting))
     cancel(waiting)
@@ -36,7 +37,7 @@ def test_one_that_waits_ends_at_once_and_never_has_a_pod(lab: Lab) -> None:
     assert status["observedGeneration"] == 2
     assert told(lab, waiting)[before:] == ["CANCELED"]
     assert eventually(lambda: lab.metric("agentjobs_pending_runs", pool=pool) == 1)
-    holder.delete()
+    cancel(holder)
     behind.reaches("RUNNING")
     assert (waiting.job(), waiting.pods()) == (None, [])
     lab.cluster.kubectl("wait", "--for=condition=Ready", f"agentjob/{waiting.name}", "--timeout=10s")
@@ -153,8 +154,6 @@ def test_job_that_is_lost_while_it_is_canceled(lab: Lab) -> None:
     finally:
         lab.cluster.resume("kwok-controller")
     run.reaches("CANCELED")
-
-
 
 
 def test_operator_killed_in_the_middle(lab: Lab) -> None:
