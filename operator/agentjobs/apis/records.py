@@ -85,6 +85,7 @@ class Head(Wire):
     priority: str = "default"
     pool: str = "default"
     idempotency_key: str = ""
+    cancel: bool | None = None
 
 
 class Object(Wire):
@@ -121,10 +122,12 @@ class AgentJobRecord(Record):
     Attributes:
         key, fingerprint: its idempotency key, and what tells its request from another under that key; "" and
             0 where it has none.
+        cancel: whether it is to be canceled.
         served, ended: when it was scheduled and when it ended, microseconds since the epoch; 0 for never.
     """
 
     __slots__ = (
+        "cancel",
         "ended",
         "fingerprint",
         "generation",
@@ -145,6 +148,7 @@ class AgentJobRecord(Record):
         head = lenient(found.spec, Head)
         self.team, self.priority, self.pool = map(sys.intern, (head.team_id, head.priority, head.pool))
         self.key = head.idempotency_key
+        self.cancel = head.cancel is True
         self.fingerprint = idempotency.fingerprint(as_dict(bytes(found.spec))) if self.key else 0
         self.status = lenient(found.status, Stored)
         self.served = times.parse(self.status.scheduled_at) or 0

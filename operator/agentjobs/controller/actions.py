@@ -38,10 +38,11 @@ class Need(IntEnum):
     """What a run needs written, the most urgent first: an end frees a slot, a start uses one."""
 
     STOP = 0
-    END = 1
-    GIVE_UP = 2
-    POST = 3
-    STATUS = 4
+    CANCEL = 1
+    END = 2
+    GIVE_UP = 3
+    POST = 4
+    STATUS = 5
 
 
 class _ItemList(msgspec.Struct):
@@ -78,21 +79,23 @@ class Actions:
             return Need.STOP
         if run.over:
             return None if run.told else Need.STATUS
-        if run.decision is not None and not run.posted and run.failure is None:
+        if run.decision is not None and not run.posted and run.failure is None and run.cause is None:
             return None if run.record.deleting else Need.POST
         if run.hole_until is not None and now >= run.hole_until and self._unstarted(run):
             return Need.GIVE_UP
         facts = run.facts(self._state.why(run), self._state.promise(run), now)
         if facts is None:
             return None
-        return Need.END if facts.phase.terminal else Need.STATUS
+        if facts.phase.terminal:
+            return Need.END
+        return Need.CANCEL if facts.phase is Phase.CANCELING else Need.STATUS
 
     def _to_stop(self, run: Run, now: int) -> bool:
-        """Whether something runs that must not: its time is over, or the run has ended without it."""
+        """Whether something runs that must not: its time is over, or the run is canceled or has ended."""
         if any(not job.deleting for job in run.old_jobs):
             return True
         alive = _unstopped(run)
-        if run.over:
+        if run.over or run.stopping:
             unstarted = (
                 run.job is not None and not run.job.deleting and run.job.finished is None and not run.pods
             )
@@ -117,7 +120,7 @@ class Actions:
                     await self._give_up(run, now)
                 case Need.POST:
                     await self._post(run)
-                case Need.END | Need.STATUS:
+                case Need.CANCEL | Need.END | Need.STATUS:
                     await self._tell(run, now)
         except ApiError as error:
             _log.warning("run %s: %s: %s", uid, need.name, error)
@@ -146,6 +149,8 @@ class Actions:
                 annotations=record.simulation,
             )
             await self._policies.ensure(network_policy(record.namespace, decision.pool, pool.sandbox))
+            if run.cause is not None:
+                return  # canceled meanwhile
             path = paths.jobs(record.namespace)
             self._jobs.upsert(
                 JobRecord(await self._session.write("create", "jobs", "POST", path, body=manifest))
@@ -198,9 +203,12 @@ class Actions:
 
     async def _stop(self, run: Run) -> None:
         for job in run.old_jobs:
+            metrics.UNEXPECTED_JOBS.inc()
             await self._delete_job(job)
         # A pod without a node has no kubelet that could stop it, a Job without a pod may still make one.
         if run.job is not None and not any(pod.node for pod in run.live_pods()):
+            if run.over:
+                metrics.UNEXPECTED_JOBS.inc()
             await self._delete_job(run.job)
             return
         for pod in _unstopped(run):
@@ -221,7 +229,6 @@ class Actions:
             self._pods.upsert(PodRecord(content))
 
     async def _delete_job(self, job: JobRecord) -> None:
-        metrics.UNEXPECTED_JOBS.inc()
         body = {"preconditions": {"uid": job.uid}, "propagationPolicy": "Background"}
         path = f"{paths.jobs(job.namespace)}/{job.name}"
         try:
@@ -238,11 +245,10 @@ class Actions:
             # The end is told once; an edit after it only needs to be known as seen.
             await self._patch_status(run, record, {"observedGeneration": record.generation})
             return
-        outcome = run.outcome()
         facts = run.facts(self._state.why(run), self._state.promise(run), now)
         if facts is None:
             return
-        if outcome is not None and outcome.absence and not run.confirmed:
+        if run.unsure:
             await self._confirm(run)
             return
         if await self._patch_status(run, record, status_of(facts)):

@@ -10,6 +10,7 @@ from agentjobs.apis.agentjob import ResourceRequirements
 from agentjobs.apis.records import AgentJobRecord, Attempted, JobRecord, PodRecord
 from agentjobs.apis.runstatus import ATTEMPTS_MAX, Phase
 from agentjobs.runs import identity
+from agentjobs.runs.cancel import Cause, canceled
 from agentjobs.runs.decision import Decision
 from agentjobs.runs.observe import Outcome, observe
 from agentjobs.runs.status import Facts, word
@@ -35,6 +36,7 @@ class Run:
         given_up: what an attempt held that was given up and may still hold it.
         posted: the Job was stored at some time: from then on it is never created again.
         failure: (reason, message) of a schedule failure found here, not by Kubernetes.
+        drained: its pool was drained and what was left of it is canceled.
         request: what it asks for; None when the spec was not read yet, or cannot be.
         booked: name of the pool in whose books it is; None while it is in none.
         expiry: when its own time is over, microseconds; None while it does not run.
@@ -47,6 +49,7 @@ class Run:
         "confirmed",
         "created",
         "decision",
+        "drained",
         "failure",
         "given_up",
         "jobs",
@@ -71,6 +74,7 @@ class Run:
         self.given_up: Decision | None = None
         self.posted = False
         self.failure: tuple[str, str] | None = None
+        self.drained = False
         self.request: ResourceRequirements | None = None
         self.booked: str | None = None
         self.created = 0
@@ -93,6 +97,8 @@ class Run:
         """Whether it needs a decision: nothing was decided, posted or found wrong with it."""
         if self.over or self.posted or self.decision or self.failure or self.record is None:
             return False
+        if self.cause is not None:
+            return False
         return not self.record.deleting and not self.holds and not self.old_jobs
 
     @property
@@ -102,9 +108,38 @@ class Run:
             return True
         if any(job.finished is None and not self._pods_of(job.attempt) for job in self.jobs.values()):
             return True
-        if self.jobs or self.record is None or self.record.deleting:
+        if self.jobs or self.record is None or self.record.deleting or self.failure or self.over:
             return False
-        return self.decision is not None and not self.posted and not self.failure and not self.over
+        if self.posted:
+            return not self.pods and not self.confirmed  # it only seems to be gone
+        return self.decision is not None
+
+    @property
+    def cause(self) -> Cause | None:
+        """Why it is canceled; None when it is not. What was begun is not taken back."""
+        if self.record is None:
+            return None
+        if self.record.cancel:
+            return Cause.REQUESTED
+        if self.stopping:
+            return Cause.POOL_DRAINED if self.record.status.reason == Cause.POOL_DRAINED else Cause.REQUESTED
+        return Cause.POOL_DRAINED if self.drained else None
+
+    @property
+    def stopping(self) -> bool:
+        """Whether CANCELING is stored: from then on what runs of it is stopped."""
+        return self.record is not None and self.record.status.phase == Phase.CANCELING
+
+    @property
+    def unsure(self) -> bool:
+        """Whether where it stands follows from something not being there, and that was not confirmed."""
+        if self.confirmed:
+            return False
+        outcome = self.outcome()
+        if outcome is not None:
+            return outcome.absence
+        # Its Job was decided, and may have been stored without an answer.
+        return self.cause is not None and self.decision is not None
 
     @property
     def empty(self) -> bool:
@@ -120,6 +155,11 @@ class Run:
     def old_jobs(self) -> list[JobRecord]:
         """The Jobs of attempts that were given up."""
         return [job for job in self.jobs.values() if job.attempt != str(self.attempt)]
+
+    @property
+    def leftovers(self) -> bool:
+        """Whether something of an earlier attempt may still run."""
+        return bool(self.old_jobs) or any(pod.attempt != str(self.attempt) for pod in self.live_pods())
 
     def _pods_of(self, attempt: str) -> list[PodRecord]:
         return [pod for pod in self.pods.values() if pod.attempt == attempt]
@@ -167,7 +207,8 @@ class Run:
         # A deadline of 1 is never set at the start: the operator lowered it, before a restart or after.
         pods = self._pods_of(str(self.attempt))
         expired = any(pod.deadline == 1 for pod in pods)
-        return observe(self.job, pods, timeout_seconds=self.timeout_seconds, expired=expired)
+        outcome = observe(self.job, pods, timeout_seconds=self.timeout_seconds, expired=expired)
+        return outcome if self.cause is None else canceled(outcome, self.cause, leftovers=self.leftovers)
 
     @property
     def not_before(self) -> int:
@@ -225,6 +266,8 @@ class Run:
             created=self.created,
             scheduled=self.decision.scheduled if self.decision else times.parse(record.status.scheduled_at),
         )
+        if self.cause is not None and not self.posted:
+            return self._unposted_cancel(base, self.cause, now)
         if self.failure is not None:
             reason, message = self.failure
             self.completed = self.completed or now
@@ -248,6 +291,21 @@ class Run:
             node_name=(pod.node or None) if pod else record.status.node_name,
             exit_code=outcome.exit_code,
             returned=outcome.returned,
+        )
+
+    def _unposted_cancel(self, base: Facts, cause: Cause, now: int) -> Facts:
+        """Return the end of a run that waited; what a given-up attempt has left must end first."""
+        if self.leftovers:
+            return replace(base, phase=Phase.CANCELING, reason=cause.value, message=cause.stopping)
+        if not self.unsure:
+            self.completed = self.completed or now
+        return replace(
+            base,
+            phase=Phase.CANCELED,
+            reason=cause.value,
+            message=f"{cause.words} while the run waited",
+            scheduled=None,
+            completed=self.completed or now,
         )
 
     def given_up_facts(self, now: int) -> Facts:

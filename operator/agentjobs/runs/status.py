@@ -10,6 +10,7 @@ from agentjobs.apis import times
 from agentjobs.apis.conditions import ConditionType
 from agentjobs.apis.records import Attempted
 from agentjobs.apis.runstatus import ERROR_MAX_LENGTH, MESSAGE_MAX_LENGTH, TRACEBACK_MAX_LENGTH, Phase
+from agentjobs.runs.cancel import Cause
 from agentjobs.runs.result import Returned
 
 _REASON = re.compile(r"[A-Za-z]([A-Za-z0-9_]{0,126}[A-Za-z0-9])?\Z")
@@ -118,7 +119,8 @@ def _conditions(
     abnormal ones, Reconciling and Stalled, are left out where they are false: that is kstatus' rule.
     """
     phase, done = facts.phase, facts.phase.terminal
-    good = phase in (Phase.SUCCEEDED, Phase.CANCELED)
+    # A cancel that the spec asks for is fulfilled; one that it does not ask for is a failure to GitOps tools.
+    good = phase is Phase.SUCCEEDED or (phase is Phase.CANCELED and facts.reason == Cause.REQUESTED)
     end = completed if completed is not None else created
 
     def condition(kind: ConditionType, state: str, since: int | None, message: str = "") -> dict[str, Any]:

@@ -139,6 +139,15 @@ class Cluster:
         """Store an AgentJob as an operator before this one has left it."""
         return self.api.put("agentjobs", {**self.submit(name), "status": {"observedGeneration": 1, **status}})
 
+    def cancel(self, name: str) -> None:
+        self.edit(name, cancel=True)
+
+    def edit(self, name: str, **spec: Any) -> None:
+        """Change fields of the spec of a stored AgentJob."""
+        stored = self.api.get("agentjobs", name)
+        metadata = {**stored["metadata"], "generation": stored["metadata"]["generation"] + 1}
+        self.api.put("agentjobs", {**stored, "metadata": metadata, "spec": {**stored["spec"], **spec}})
+
     def status(self, name: str) -> JSON:
         status: JSON = self.api.get("agentjobs", name).get("status", {})
         return status

@@ -234,9 +234,7 @@ async def test_an_edit_after_the_end_costs_one_write() -> None:
         cluster.submit("a")
         await cluster.runs("a")
         before, status = len(cluster.writes), cluster.status("a")
-        edited = cluster.api.get("agentjobs", "a")
-        metadata = {**edited["metadata"], "generation": 2}
-        cluster.api.put("agentjobs", {**edited, "metadata": metadata, "spec": {**edited["spec"], "ttl": 1}})
+        cluster.edit("a", ttl=1)
         await asyncio.sleep(120)
     assert cluster.status("a") == {**status, "observedGeneration": 2}
     assert cluster.writes[before:] == ["patch agentjobs/status"]
