@@ -162,7 +162,7 @@ class Ledger:
 
 
 def _waits(record: AgentJobRecord) -> bool:
-    return record.status.phase == Phase.PENDING
+    return record.status.phase == Phase.PENDING and not record.cancel  # a run that is canceled leaves at once
 
 
 def _count(counter: Counter[str], team: str, step: int) -> None:

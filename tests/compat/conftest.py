@@ -1,0 +1,19 @@
+"""The compatibility tests use the clusters of the live tests."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.compat.user import User
+from tests.live.conftest import cluster, clusters_folder, lab, operator
+from tests.live.lab import Lab
+
+__all__ = ["cluster", "clusters_folder", "lab", "operator"]
+
+
+@pytest.fixture
+def user(lab: Lab) -> Iterator[User]:
+    """A user with kubectl, a team that nobody else has, and a pool in which nothing starts."""
+    yield User(lab)
+    # What waits for ever would count for whoever comes next.
+    lab.api.delete("/apis/agentjobs.dev/v1alpha1/namespaces/default/agentjobs")
