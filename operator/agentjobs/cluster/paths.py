@@ -30,3 +30,15 @@ def events(namespace: str) -> str:
 
 def network_policies(namespace: str) -> str:
     return f"/apis/networking.k8s.io/v1/namespaces/{namespace}/networkpolicies"
+
+
+def lease(namespace: str, name: str) -> str:
+    return f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases/{name}"
+
+
+def webhook_configuration(name: str) -> str:
+    return f"/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/{name}"
+
+
+def endpoint_slice(namespace: str, name: str) -> str:
+    return f"/apis/discovery.k8s.io/v1/namespaces/{namespace}/endpointslices/{name}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from types import TracebackType
 from typing import Any
 
@@ -54,9 +54,13 @@ class Session:
     """Requests to the API server: JSON in, bytes out, every failure an `ApiError`.
 
     A 401 makes the next request log in anew: service-account tokens are renewed on disk every hour.
+
+    Args:
+        may_write: asked right before each write; one that may not be sent is an `ApiError` NotLeader.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, may_write: Callable[[], bool] = lambda: True) -> None:
+        self._may_write = may_write
         self._http: aiohttp.ClientSession | None = None
         self._server = ""
 
@@ -107,6 +111,8 @@ class Session:
         """Send a request that changes something, counted by verb, resource and status code."""
         code = "0"
         try:
+            if not self._may_write():
+                raise ApiError(0, "NotLeader", f"{method} {path}: not sent, this operator is not the leader")
             content = await self.request(method, path, **how)
             code = "2xx"
             return content

@@ -41,3 +41,11 @@ async def test_a_token_that_is_no_longer_good_leads_to_a_new_login(api: FakeApi,
         await session.request("GET", path)
     assert caught.value.transient
     assert b'"a"' in await session.request("GET", path)
+
+
+async def test_a_write_that_may_not_be_sent_is_not_sent(api: FakeApi, session: Session) -> None:
+    leads = Session(lambda: False)
+    with pytest.raises(ApiError, match="this operator is not the leader") as caught:
+        await leads.write("create", "jobs", "POST", paths.jobs("agents"), body=a_job("a"))
+    assert (caught.value.status, caught.value.reason, caught.value.transient) == (0, "NotLeader", True)
+    assert api.requests == []

@@ -11,7 +11,7 @@ from unittest.mock import patch
 import msgspec
 
 from agentjobs.apis import names, times
-from agentjobs.cluster.session import Session
+from agentjobs.cluster.session import REQUEST_SECONDS, Session
 from agentjobs.controller import loop as loops
 from agentjobs.controller.loop import Loop
 from agentjobs.errors import ApiError
@@ -50,9 +50,17 @@ class MemorySession(Session):
         *,
         body: Any = None,
         params: dict[str, str] | None = None,
+        seconds: float = REQUEST_SECONDS,
         **_: Any,
     ) -> bytes:
         request = Request(method, path, params or {}, msgspec.json.decode(msgspec.json.encode(body)))
+        try:
+            async with asyncio.timeout(seconds):
+                return await self._answer(request)
+        except TimeoutError as error:
+            raise ApiError(0, "NoAnswer", f"{request.verb}: no answer within {seconds} s") from error
+
+    async def _answer(self, request: Request) -> bytes:
         self._count += 1
         await self._die_at(self._count, "before")
         if gate := self.gates.get(request.verb):
