@@ -6,7 +6,7 @@ import signal
 import sys
 from collections.abc import Callable
 
-from benchmarks import decision, latency, memory, report, throughput, writes
+from benchmarks import admission, decision, latency, memory, report, throughput, writes
 from benchmarks.report import Report
 from deploy.local.errors import LocalError
 
@@ -16,6 +16,7 @@ BENCHMARKS: dict[str, Callable[[], Report]] = {
     "throughput": throughput.measure,
     "memory": memory.measure,
     "decision": decision.measure,
+    "admission": admission.measure,
 }
 
 

@@ -32,9 +32,10 @@ def measure() -> Report:
     """Ask a server in a process of its own, over 1, 16 and 64 connections that are kept."""
     report = Report(
         "admission",
-        f"{REVIEWS:,} reviews of creates over TLS connections that are kept, asked by a process beside the server's. "
-        f"{TEAMS} teams have {PENDING:,} waiting runs in a pool of 16 slots that are all taken; every create is "
-        "validated, counted, reserved and told what to expect. On one core: per CPU second of the server.",
+        f"{REVIEWS:,} reviews of creates over TLS connections that are kept, asked by a process beside the "
+        f"server's. {TEAMS} teams have {PENDING:,} waiting runs in a pool of 16 slots that are all taken; every "
+        "create is validated, counted, reserved and told what to expect. On one core: per CPU second of the "
+        "server.",
     )
     for connections in CONNECTIONS:
         ours, theirs = multiprocessing.get_context("spawn").Pipe()
@@ -110,7 +111,9 @@ def _manifest(name: str, team: int) -> dict[str, object]:
             "uid": f"uid-{name}",
             "creationTimestamp": "2026-11-29T12:00:00Z",
             "generation": 1,
-            "managedFields": [{"manager": "kubectl", "operation": "Update", "fieldsV1": {"f:spec": {"f:teamId": {}}}}],
+            "managedFields": [
+                {"manager": "kubectl", "operation": "Update", "fieldsV1": {"f:spec": {"f:teamId": {}}}}
+            ],
         },
         "spec": {
             "agentImage": "registry.example.com/agents/compute:1.4.2",
@@ -153,7 +156,9 @@ def _bodies(name: str, count: int) -> list[bytes]:
             "oldObject": None,
             "dryRun": False,
         }
-        body = json.dumps({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request}).encode()
+        body = json.dumps(
+            {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request}
+        ).encode()
         head = f"POST {PREFIX}/agentjobs HTTP/1.1\r\nHost: x\r\nContent-Length: {len(body)}\r\n\r\n"
         requests.append(head.encode() + body)
     return requests
