@@ -33,9 +33,8 @@ def measure() -> Report:
     report = Report(
         "admission",
         f"{REVIEWS:,} reviews of creates over TLS connections that are kept, asked by a process beside the "
-        f"server's. {TEAMS} teams have {PENDING:,} waiting runs in a pool of 16 slots that are all taken; every "
-        "create is validated, counted, reserved and told what to expect. On one core: per CPU second of the "
-        "server.",
+        f"server's. {TEAMS} teams have {PENDING:,} waiting runs in a pool of 16 slots, all taken; every create "
+        "is validated, counted, reserved and told what to expect. On one core: per CPU second of the server.",
     )
     for connections in CONNECTIONS:
         ours, theirs = multiprocessing.get_context("spawn").Pipe()
