@@ -33,7 +33,7 @@ def measure() -> Report:
     report = Report(
         "admission",
         f"{REVIEWS:,} reviews of creates over TLS connections that are kept, asked by a process beside the "
-        f"server's. {TEAMS} teams have {PENDING:,} waiting runs in a pool of 16 slots, all taken; every create "
+        f"server's. {TEAMS} teams have {PENDING:,} waiting runs in a pool of 16 slots, all taken; a create "
         "is validated, counted, reserved and told what to expect. On one core: per CPU second of the server.",
     )
     for connections in CONNECTIONS:

@@ -19,6 +19,7 @@ def running(name: str, *, operator: bool = True, job_controller: bool = True) ->
     cluster = LocalCluster(FOLDER / name, operator=operator, job_controller=job_controller)
     try:
         cluster.up()
+        set_pool(cluster, maxPendingPerTeam=100_000)  # one team floods: that it may not is measured apart
         yield cluster
     finally:
         cluster.down()

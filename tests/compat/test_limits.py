@@ -22,7 +22,7 @@ def sentence(user: User, pending: int = LIMIT) -> str:
 
 
 def test_13_fifty_wait_and_the_next_is_refused(user: User) -> None:
-    pool = user.lab.pool(maxConcurrency=1)
+    pool = user.pool(maxConcurrency=1)
     blocker = user.lab.submit(pool, teamId=user.team, duration="300s")
     blocker.reaches("RUNNING")
     fill(user, pool=pool)

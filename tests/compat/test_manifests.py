@@ -68,7 +68,7 @@ def test_04_team_ids_have_3_to_64_characters(user: User, team: str, accepted: bo
 
 
 def test_04_team_id_of_any_characters_runs(user: User) -> None:
-    pool = user.lab.pool(maxConcurrency=1)
+    pool = user.pool(maxConcurrency=1)
     assert user.create("any-characters", teamId="a/b c", pool=pool).done
     user.run("any-characters").reaches("SUCCEEDED")
 

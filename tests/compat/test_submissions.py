@@ -12,7 +12,7 @@ def test_07_critical_run_is_pending_and_has_an_id(user: User) -> None:
 
 
 def test_08_same_key_twice_is_one_run(user: User) -> None:
-    pool = user.lab.pool(maxConcurrency=2)
+    pool = user.pool(maxConcurrency=2)
     assert user.create("first", idempotencyKey="k", pool=pool).done
     again = user.create("second", idempotencyKey="k", pool=pool)
     assert not again.done
@@ -48,7 +48,7 @@ def test_11_same_key_with_another_payload_is_told_apart(user: User) -> None:
 
 
 def test_11_strict_pool_refuses_another_payload_as_invalid(user: User) -> None:
-    pool = user.lab.pool(hold=True, idempotency={"strict": True})
+    pool = user.pool(hold=True, idempotency={"strict": True})
     first = user.manifest(idempotencyKey="k", pool=pool, inputPayload={"a": 1})
     other = user.manifest(idempotencyKey="k", pool=pool, inputPayload={"a": 2})
     assert [code for code, _ in user.flood([first])] == [201]

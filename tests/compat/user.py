@@ -37,7 +37,11 @@ class User:
     def __init__(self, lab: Lab) -> None:
         self.lab = lab
         self.team = unique("team")
-        self.held = lab.pool(hold=True)
+        self.held = self.pool(hold=True)
+
+    def pool(self, **spec: Any) -> str:
+        """A pool with the default limit of waiting runs."""
+        return self.lab.pool(maxPendingPerTeam=None, **spec)
 
     def manifest(self, name: str | None = None, **spec: Any) -> Object:
         """An AgentJob; None as a value leaves a field out."""

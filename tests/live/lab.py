@@ -4,20 +4,22 @@ import contextlib
 import itertools
 import re
 import urllib.request
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self
 
 from agentjobs.apis.runstatus import TERMINAL_PHASES
 from agentjobs.runs import identity
+from deploy.local import admission
 from deploy.local.local import LocalCluster
-from tests.live.api import AGENTS, Api, Object
+from tests.live.api import AGENTS, Api, Object, RefusedError
 from tests.live.audit import Audit
 from tests.live.support import eventually
 
 POOLS = f"{AGENTS}/agentpools"
 TEAMS = f"{AGENTS}/agentteams"
+HOOKS = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/agentjobs"
 ENDED = tuple(phase.value for phase in TERMINAL_PHASES)
 SECONDS = 30  # for what takes milliseconds on a machine that does nothing else
 
@@ -141,6 +143,12 @@ class Lab:
         eventually(lambda: self.metric("agentjobs_pending_runs", pool=name) is not None)
         return name
 
+    def team(self, team: str, **spec: Any) -> str:
+        """An AgentTeam with this id; returns its path."""
+        name = unique("agentteam")
+        self.make(TEAMS, {**_named("AgentTeam", name), "spec": {"teamId": team, **spec}})
+        return f"{TEAMS}/{name}"
+
     def edit_pool(self, pool: str, **spec: Any) -> None:
         """Change fields of a pool; None removes one."""
         self.api.patch(f"{POOLS}/{pool}", {"spec": spec})
@@ -162,6 +170,29 @@ class Lab:
         self._namespaces.add(namespace)
         created = self.api.create(collection, manifest)["metadata"]
         return Run(self.api, namespace, created["name"], created["uid"])
+
+    @contextlib.contextmanager
+    def without_admission(self) -> Iterator[None]:
+        """Let everything through that the schema takes, while the block runs."""
+        admission.remove(self.cluster.kubectl)
+        eventually(lambda: self.api.get(HOOKS) is None)
+        yield
+        admission.install(self.cluster.kubectl, self.cluster.operator.admission_address)
+        eventually(self._is_answered)
+
+    def _is_answered(self) -> bool:
+        """Whether the leader has led the API server to itself."""
+        hooks = self.api.request("GET", HOOKS)["webhooks"]
+        return all("caBundle" in hook["clientConfig"] for hook in hooks)
+
+    def accepts(self, pool: str, *, namespace: str = "default", **spec: Any) -> bool:
+        """Whether a run would be taken now; nothing is stored."""
+        manifest = agentjob("probe", pool, "1s", "", 0, spec)
+        try:
+            self.api.create(f"{AGENTS}/namespaces/{namespace}/agentjobs?dryRun=All", manifest)
+        except RefusedError:
+            return False
+        return True
 
     def statuses(self, runs: Iterable[Run]) -> list[Object]:
         """The statuses of many runs of one namespace, by one request."""
@@ -213,10 +244,13 @@ def agentjob(name: str, pool: str, duration: str, message: str, exit_code: int, 
     }
 
 
+def _named(kind: str, name: str) -> Object:
+    return {"apiVersion": "agentjobs.dev/v1alpha1", "kind": kind, "metadata": {"name": name}}
+
+
 def _pool(name: str, spec: Object) -> Object:
     return {
-        "apiVersion": "agentjobs.dev/v1alpha1",
-        "kind": "AgentPool",
-        "metadata": {"name": name},
-        "spec": {"requireTeams": False, **spec},
+        **_named("AgentPool", name),
+        # Most tests have one team for everything.
+        "spec": {"requireTeams": False, "maxPendingPerTeam": 1000, **spec},
     }

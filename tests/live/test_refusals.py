@@ -1,7 +1,9 @@
 """What is refused: what may pass later waits, what never will ends at once and is never tried again."""
 
+import pytest
+
 from tests.live.api import Object, RefusedError
-from tests.live.lab import TEAMS, Lab, Run, unique
+from tests.live.lab import Lab, Run, unique
 from tests.live.support import eventually
 
 POLICIES = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies"
@@ -69,20 +71,20 @@ def test_foreign_job_of_the_same_name(lab: Lab) -> None:
 
 
 def test_secret_that_the_team_may_not_use(lab: Lab) -> None:
-    pool, team = lab.pool(), unique("team")
+    """Refused at submit; and at the start where it is no longer allowed by then."""
+    pool, held, team = lab.pool(), lab.pool(hold=True), unique("team")
     lab.make("/api/v1/namespaces/default/secrets", {"metadata": {"name": team}})
-    refused = lab.submit(pool, teamId=team, secrets=[{"name": team}])
-    assert team in refused.reaches("SCHEDULE_FAILED", "SecretNotAllowed")["message"]
-    lab.make(
-        TEAMS,
-        {
-            "apiVersion": "agentjobs.dev/v1alpha1",
-            "kind": "AgentTeam",
-            "metadata": {"name": team},
-            "spec": {"secrets": [f"default/{team}"]},
-        },
-    )
-    lab.submit(pool, teamId=team, secrets=[{"name": team}]).reaches("SUCCEEDED")
+    spec: Object = {"teamId": team, "secrets": [{"name": team}]}
+    with pytest.raises(RefusedError, match=r"spec\.secrets\[0\]\.name"):
+        lab.submit(pool, **spec)
+    path = lab.team(team, secrets=[f"default/{team}"])
+    eventually(lambda: lab.accepts(pool, **spec))
+    lab.submit(pool, **spec).reaches("SUCCEEDED")
+    waiting = lab.submit(held, **spec)
+    lab.api.patch(path, {"spec": {"secrets": []}})
+    eventually(lambda: not lab.accepts(pool, **spec))
+    lab.edit_pool(held, hold=False)
+    assert team in waiting.reaches("SCHEDULE_FAILED", "SecretNotAllowed")["message"]
 
 
 def test_image_from_a_registry_that_the_pool_does_not_list(lab: Lab) -> None:

@@ -3,8 +3,10 @@
 import itertools
 from datetime import datetime, timedelta
 
-from tests.live.api import Object
-from tests.live.lab import POOLS, TEAMS, Lab, unique
+import pytest
+
+from tests.live.api import Object, RefusedError
+from tests.live.lab import POOLS, Lab, unique
 from tests.live.support import eventually
 
 
@@ -106,8 +108,10 @@ def test_hold(lab: Lab) -> None:
 
 
 def test_pool_that_does_not_exist_yet(lab: Lab) -> None:
-    pool = unique("later")
-    run = lab.submit(pool)
+    pool, team = unique("later"), unique("team")
+    lab.team(team)
+    eventually(lambda: lab.accepts(pool, teamId=team))
+    run = lab.submit(pool, teamId=team)
     status = run.reaches("PENDING", "PoolMissing")
     assert status["jobId"]
     assert pool in status["message"]
@@ -118,15 +122,23 @@ def test_pool_that_does_not_exist_yet(lab: Lab) -> None:
     run.reaches("SUCCEEDED")
 
 
-def test_team_that_does_not_exist_yet(lab: Lab) -> None:
-    pool = lab.pool(requireTeams=True)
+def test_team_that_vanishes_while_its_runs_wait(lab: Lab) -> None:
+    pool = lab.pool(requireTeams=True, hold=True)
     # 64 characters, and some that no label may hold.
     team = unique("a/b ü") + " "
     team += "c" * (64 - len(team))
-    run = lab.submit(pool, teamId=team)
-    other = lab.submit(pool, teamId=unique("nobody"))
+    with pytest.raises(RefusedError, match="has no AgentTeam"):
+        lab.submit(pool, teamId=team)
+    teams = (team, unique("nobody"))
+    paths = [lab.team(each) for each in teams]
+    eventually(lambda: all(lab.accepts(pool, teamId=each) for each in teams))
+    run, other = (lab.submit(pool, teamId=each) for each in teams)
+    for path in paths:
+        lab.api.delete(path)
+    eventually(lambda: not any(lab.accepts(pool, teamId=each) for each in teams))
+    lab.edit_pool(pool, hold=False)
     assert repr(team) in run.reaches("PENDING", "TeamMissing")["message"]
-    lab.make(TEAMS, {**_named("AgentTeam", unique("team")), "spec": {"teamId": team}})
+    lab.team(team)
     run.reaches("SUCCEEDED")
     # The one that is shut out came later but would not have stood in the way either.
     assert other.reaches("PENDING", "TeamMissing")["observedGeneration"] == 1
