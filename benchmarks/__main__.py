@@ -6,7 +6,7 @@ import signal
 import sys
 from collections.abc import Callable
 
-from benchmarks import admission, decision, latency, memory, report, throughput, writes
+from benchmarks import admission, creates, decision, latency, memory, report, throughput, writes
 from benchmarks.report import Report
 from deploy.local.errors import LocalError
 
@@ -17,6 +17,7 @@ BENCHMARKS: dict[str, Callable[[], Report]] = {
     "memory": memory.measure,
     "decision": decision.measure,
     "admission": admission.measure,
+    "creates": creates.measure,
 }
 
 
