@@ -20,8 +20,8 @@ def measure() -> Report:
     """Create AgentJobs one after the other, in a pool on hold, so that nothing else is written meanwhile."""
     report = Report(
         "creates",
-        f"{CREATES} AgentJobs created one after the other over one connection, in a pool on hold; in turns with "
-        f"the webhook and without it, {TURNS} times each; median and range of the medians.",
+        f"{CREATES} AgentJobs created one after the other over one connection, in a pool on hold; in turns "
+        f"with the webhook and without it, {TURNS} times each; median and range of the medians.",
     )
     asked, alone = list[float](), list[float]()
     with running(report.name) as cluster:
