@@ -112,6 +112,8 @@ class KindCluster(HostedCluster):
             install.custom_resources(self.kubectl)
             install.system(self.kubectl)
             install.workload_namespace(self.kubectl)
+            if not exists:
+                install.free_lease(self.kubectl)
 
     def _admission_host(self) -> str | None:
         """The host as containers reach it, where that is an address of this machine."""

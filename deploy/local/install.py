@@ -92,6 +92,17 @@ def system(kubectl: Kubectl) -> None:
     kubectl("apply", "--server-side", "--force-conflicts", *files)
 
 
+def free_lease(kubectl: Kubectl) -> None:
+    """A Lease as a leader leaves it: the first one of a new cluster need not wait for one that never was."""
+    manifest = {
+        "apiVersion": "coordination.k8s.io/v1",
+        "kind": "Lease",
+        "metadata": {"name": SERVICE_ACCOUNT, "namespace": SYSTEM_NAMESPACE},
+        "spec": {"holderIdentity": "", "leaseDurationSeconds": 1, "renewTime": "1970-01-01T00:00:00.000000Z"},
+    }
+    kubectl.apply(manifest)
+
+
 def workload_namespace(kubectl: Kubectl, name: str = "default") -> None:
     """The namespace where runs go: its pods are held to the strictest Pod Security standard."""
     kubectl.apply(namespace(name, restricted=True))

@@ -127,11 +127,14 @@ class LocalCluster(Instance):
     def _cluster(self) -> None:
         groups = GROUPS if self.record.node == "real" else GROUPS[:2]
         binaries.link(binaries.ensure(self.console, groups), self.cluster.bin)
+        new = not self.kubeconfig.exists()
         with self.console.phase("control plane") as phase:
             self._control_plane()
             phase.result = self.cluster.server
         with self.console.phase("contents") as phase:
             phase.result = self._contents()
+            if new:
+                install.free_lease(self.kubectl)
         with self.console.phase("node") as phase:
             phase.result = self._nodes()
 

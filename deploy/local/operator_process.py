@@ -1,5 +1,6 @@
 """The operator's process on this machine, under a supervisor of its own."""
 
+import secrets
 import sys
 import time
 import urllib.error
@@ -67,6 +68,8 @@ class Operator:
                     "KUBECONFIG": str(self.cluster.operator_kubeconfig),
                     "AGENTJOBS_METRICS_ADDRESS": f"127.0.0.1:{self.metrics_port}",
                     "AGENTJOBS_ADMISSION_ADDRESS": self.admission_address,
+                    # Each process of this supervisor follows one that has ended, and takes over at once.
+                    "AGENTJOBS_IDENTITY": f"supervised-{secrets.token_hex(8)}",
                 },
                 cwd=ROOT,
             )
@@ -81,10 +84,10 @@ class Operator:
         self.cluster.operator_pid.unlink(missing_ok=True)
 
     def ready(self) -> bool:
-        """Whether /readyz answers 200."""
+        """Whether it is well, leads, and answers admission reviews."""
         try:
             with urllib.request.urlopen(f"{self.url}/readyz", timeout=2) as answer:  # noqa: S310  (our own)
-                return bool(answer.status == 200)
+                return b"role: leader\n" in answer.read()
         except (OSError, urllib.error.URLError):
             return False
 

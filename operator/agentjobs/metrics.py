@@ -20,6 +20,7 @@ SCHEDULE_FAILED = Counter(
     "agentjobs_schedule_failed", "Runs that could not be scheduled and are not tried again", ("reason",)
 )
 UNEXPECTED_JOBS = Counter("agentjobs_unexpected_jobs", "Jobs of ours that no run expected, stopped")
+LEADER = Gauge("agentjobs_leader", "1 while this process leads, 0 while it stands by")
 POLICY_FAULTS = Counter("agentjobs_policy_faults", "Looks that a policy's error ended", ("pool",))
 REVIEWS = Counter(
     "agentjobs_admission_reviews", "Admission reviews answered, by kind and outcome", ("kind", "outcome")

@@ -6,6 +6,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+# What a leader writes to be found.
+_LEADERSHIP = ("validatingwebhookconfigurations", "endpointslices")
 OPERATOR = "system:serviceaccount:agentjobs-system:agentjobs-operator"
 
 
@@ -65,7 +67,7 @@ class Audit:
         return self._writes
 
     def by_operator(self, *names: str) -> list[Write]:
-        """The operator's writes so far, of all objects or of those with these names."""
+        """The operator's writes so far for the sake of runs, of all objects or of those with these names."""
         self._read_on()
         return [write for write in self._by_operator if not names or write.name in names]
 
@@ -77,7 +79,9 @@ class Audit:
         self._read_up_to += len(complete) + len(found)
         new = [_write(json.loads(line)) for line in complete.splitlines() if line.startswith(b"{")]
         self._writes += new
-        self._by_operator += [write for write in new if write.user == OPERATOR]
+        self._by_operator += [
+            write for write in new if write.user == OPERATOR and write.resource not in _LEADERSHIP
+        ]
 
 
 def _write(event: dict[str, Any]) -> Write:

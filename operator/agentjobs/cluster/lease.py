@@ -272,15 +272,13 @@ class Lease:
         self, session: Session, body: dict[str, Any], seconds: float = _ATTEMPT_SECONDS
     ) -> _Stored:
         collection = _PATH.rpartition("/")[0]
-        return _Stored.read(
-            await session.write("create", "leases", "POST", collection, body=body, seconds=seconds)
-        )
+        return _Stored.read(await session.request("POST", collection, body=body, seconds=seconds))
 
     async def _update(
         self, session: Session, stored: _Stored, spec: dict[str, Any], seconds: float = _ATTEMPT_SECONDS
     ) -> _Stored:
         body = {**stored.body, "spec": {**stored.spec, **spec}}
-        return _Stored.read(await session.write("update", "leases", "PUT", _PATH, body=body, seconds=seconds))
+        return _Stored.read(await session.request("PUT", _PATH, body=body, seconds=seconds))
 
 
 _PATH = paths.lease(names.SYSTEM_NAMESPACE, NAME)

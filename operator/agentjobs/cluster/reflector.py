@@ -127,7 +127,8 @@ class Reflector(Generic[R]):
             began, asked = time.monotonic(), 0.0
             try:
                 if not self._version:
-                    await self._list()
+                    self._version = await self._read_all()
+                    self.synced.set()
                 await self._watch()
             except _ExpiredError:
                 self._version = ""
@@ -141,6 +142,18 @@ class Reflector(Generic[R]):
             # A connection that held for a while was a good one: the next pause is short again.
             held = time.monotonic() - began > longest
             pause = first if held else min(longest, pause * 2 or first)
+
+    async def relist(self) -> None:
+        """Read everything once more, beside the watch: all that is stored when it begins is known then."""
+        pause, longest = _BACKOFF_SECONDS
+        while True:
+            try:
+                await self._read_all()
+                return
+            except ApiError as error:
+                _log.warning("%s: %s; listed again", self._kind, error)
+                await asyncio.sleep(max(pause, error.retry_after or 0.0))
+                pause = min(longest, pause * 2)
 
     def upsert(self, record: R) -> bool:
         """Take a record, also one from a write's answer, if it is newer than the known one; say whether."""
@@ -160,7 +173,8 @@ class Reflector(Generic[R]):
         if known is not None:
             self._changed(known, None)
 
-    async def _list(self) -> None:
+    async def _read_all(self) -> str:
+        """List everything, make up for deletions, and return the version of the list."""
         params, seen, version = {**self._params, "limit": str(LIST_CHUNK)}, set[str](), ""
         while True:
             content = await self._session.request("GET", self._path, params=params)
@@ -180,8 +194,7 @@ class Reflector(Generic[R]):
         at = int(version)
         for uid in [uid for uid, known in self.objects.items() if uid not in seen and known.version <= at]:
             self.remove(uid)
-        self._version = version
-        self.synced.set()
+        return version
 
     async def _watch(self) -> None:
         params = {

@@ -7,12 +7,14 @@ import heapq
 import logging
 import time
 from collections.abc import Callable
+from typing import Protocol
 
 from agentjobs import metrics
 from agentjobs.apis import names, times
 from agentjobs.apis.records import AgentJobRecord, JobRecord, PodRecord
 from agentjobs.apis.runstatus import Phase
 from agentjobs.cluster import paths
+from agentjobs.cluster.lease import Term
 from agentjobs.cluster.reflector import Reflector
 from agentjobs.cluster.session import Session
 from agentjobs.cluster.writer import Writer
@@ -33,10 +35,27 @@ def now_micros() -> int:
     return time.time_ns() // 1000
 
 
-class Loop:
-    """Owns the reflectors, the state and the writer; everything of the hot path hangs on it."""
+class Leadership(Protocol):
+    """What the loop needs of the Lease."""
 
-    def __init__(self, session: Session, make_policy: Callable[[], Policy]) -> None:
+    def clock(self) -> float: ...
+
+    async def acquired(self) -> Term: ...
+
+
+class Loop:
+    """Owns the reflectors, the state and the writer; everything of the hot path hangs on it.
+
+    Attributes:
+        started: set once every task of it that is to outlive kopf was created.
+        synced: set once everything was listed: from then on it can lead.
+        elected: set once it may lead, and takes over.
+        leads: set once it has taken over, and decides.
+        opened: set once it knows what a former leader let in, and so may answer admission.
+        stopping: nothing is decided any more.
+    """
+
+    def __init__(self, session: Session, make_policy: Callable[[], Policy], leadership: Leadership) -> None:
         self.session = session
         self.nodes = Nodes(session, self._nodes_changed)
         self.state = state = State(now_micros, make_policy, self.nodes.offered)
@@ -48,7 +67,12 @@ class Loop:
         self.actions = Actions(session, state, self.agentjobs, self.jobs, self.pods, now_micros)
         self.writer = Writer(self.actions.write)
         self.started = asyncio.Event()
+        self.synced = asyncio.Event()
+        self.elected = asyncio.Event()
+        self.leads = asyncio.Event()
+        self.opened = asyncio.Event()
         self.stopping = False
+        self._leadership = leadership
         self._capacity_dirty = False  # what nodes offer is worked out once a cycle, however many pods changed
         self._timers: list[tuple[int, str]] = []
         self._catalogue_read = asyncio.Event()
@@ -61,20 +85,49 @@ class Loop:
             group.create_task(self.nodes.run())
             group.create_task(self._resync())
             group.create_task(self.writer.run())
+            group.create_task(self._lead())
             await asyncio.sleep(0)  # the writer's workers are tasks of their own
             self.started.set()
-            for reflector in (self.agentjobs, self.jobs, self.pods):
-                await reflector.synced.wait()
-            await self._catalogue_read.wait()
-            self.state.go_live(self.agentjobs.objects.values())
-            _log.info(
-                "synced: %d AgentJobs, %d runs that are not over or leave something behind",
-                len(self.agentjobs.objects),
-                len(self.state.runs),
-            )
+            while not self.leads.is_set():
+                self._take_in(now_micros())
+                await self._rest(None)
             while True:
                 wake_at = self._cycle(now_micros())
                 await self._rest(wake_at)
+
+    @property
+    def role(self) -> str:
+        """What this process does: `standby`, `opening` while a new leader takes over, `leader`."""
+        if not self.elected.is_set():
+            return "standby"
+        return "leader" if self.opened.is_set() else "opening"
+
+    async def _lead(self) -> None:
+        """Wait until this process may lead, then take over what the former leader left."""
+        reflectors = (self.agentjobs, self.jobs, self.pods)
+        for reflector in reflectors:
+            await reflector.synced.wait()
+        await self._catalogue_read.wait()
+        self.synced.set()
+        term = await self._leadership.acquired()
+        self.elected.set()
+        metrics.LEADER.set(1)
+        began = self._leadership.clock()
+        # What the former leader wrote last, watches may not have told yet.
+        await asyncio.gather(*(reflector.relist() for reflector in reflectors))
+        self.state.go_live(self.agentjobs.objects.values())
+        self.state.touched.update(self.state.runs)
+        self.leads.set()
+        self.state.woken.set()
+        _log.info(
+            "leading: %d AgentJobs, %d runs that are not over or leave something behind",
+            len(self.agentjobs.objects),
+            len(self.state.runs),
+        )
+        if began < term.opens_at:
+            await asyncio.sleep(term.opens_at - self._leadership.clock())
+            await self.agentjobs.relist()
+        self.opened.set()
 
     async def stop(self, seconds: float) -> None:
         """Decide nothing any more, and return when what was decided is written or the time is over."""
@@ -94,6 +147,18 @@ class Loop:
     def _cycle(self, now: int) -> int | None:
         """Take in what changed, decide, and ask for the writes; return when to look again."""
         state = self.state
+        touched = self._take_in(now)
+        looks = [] if self.stopping else [self._decide(name, now, touched) for name in state.pools]
+        for uid in touched:
+            if (run := state.runs.get(uid)) is not None:
+                self._ask(run, now)
+        metrics.QUEUE_DEPTH.set(self.writer.depth)
+        looks.append(self._timers[0][0] if self._timers else None)
+        return min((look for look in looks if look is not None), default=None)
+
+    def _take_in(self, now: int) -> set[str]:
+        """Bring the books up to date with what was told; return the runs that want a look."""
+        state = self.state
         while self._timers and self._timers[0][0] <= now:
             uid = heapq.heappop(self._timers)[1]
             if uid in state.runs:
@@ -106,13 +171,7 @@ class Loop:
         if self._capacity_dirty or (touched and state.shares_nodes):
             self._capacity_dirty = False
             state.capacity_changed()
-        looks = [] if self.stopping else [self._decide(name, now, touched) for name in state.pools]
-        for uid in touched:
-            if (run := state.runs.get(uid)) is not None:
-                self._ask(run, now)
-        metrics.QUEUE_DEPTH.set(self.writer.depth)
-        looks.append(self._timers[0][0] if self._timers else None)
-        return min((look for look in looks if look is not None), default=None)
+        return touched
 
     def _decide(self, name: str, now: int, touched: set[str]) -> int | None:
         pool = self.state.pools[name]

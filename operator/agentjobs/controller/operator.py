@@ -5,12 +5,15 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from typing import Any
 
 import kopf
 
 from agentjobs.apis.names import GROUP, VERSION
+from agentjobs.cluster.certificates import Certificates
+from agentjobs.cluster.frontdoor import HOST, Address, FrontDoor, last_epoch
+from agentjobs.cluster.lease import Lease
 from agentjobs.cluster.session import Session, log_in
 from agentjobs.controller.loop import Loop
 from agentjobs.controller.serve import serve, unready
@@ -28,8 +31,8 @@ class _NoDiff(kopf.AnnotationsDiffBaseStorage):
         return None
 
 
-def registry(loop: Loop, settings: Settings) -> kopf.OperatorRegistry:
-    """Return kopf's handlers around the loop."""
+def registry(loop: Loop, finish: Callable[[], Awaitable[None]]) -> kopf.OperatorRegistry:
+    """Return kopf's handlers around the loop; `finish` is what is to be done before the process ends."""
     handlers = kopf.OperatorRegistry()
 
     @kopf.on.login(registry=handlers)
@@ -69,8 +72,8 @@ def registry(loop: Loop, settings: Settings) -> kopf.OperatorRegistry:
         return time.monotonic() - min(r.heard for r in (loop.agentjobs, loop.jobs, loop.pods))
 
     @kopf.on.cleanup(registry=handlers)
-    async def finish(**_: Any) -> None:
-        await loop.stop(settings.shutdown_seconds)
+    async def clean_up(**_: Any) -> None:
+        await finish()
 
     return handlers
 
@@ -88,11 +91,29 @@ class _Endless:
 async def main(settings: Settings, make_policy: Callable[[], Policy]) -> None:
     """Run the operator until SIGTERM or SIGINT; a part that dies ends the whole, to be started again."""
     logging.getLogger("kopf.objects").setLevel(logging.WARNING)
-    async with Session() as session:
-        loop = Loop(session, make_policy)
+    lease = Lease(settings.identity, last_epoch)
+    certificates = Certificates([HOST, settings.dialled_host], settings.tls_dir)
+    async with Session(lambda: lease.held) as session:
+        address = Address(settings.dialled_host, settings.admission_port, pod=bool(settings.pod_ip))
+        door = FrontDoor(session, lease, certificates, address)
+        loop = Loop(session, make_policy, lease)
+
+        async def finish() -> None:
+            await loop.stop(settings.shutdown_seconds)
+            await door.leave()
+            await lease.release()
+
         async with serve(loop, settings.metrics_host, settings.metrics_port), asyncio.TaskGroup() as group:
+            lease.start()
             # Before kopf: at its end it cancels every task that is younger than itself.
-            hot = group.create_task(loop.run())
+            parts = [group.create_task(part) for part in (loop.run(), certificates.run(), _open(door, loop))]
             await loop.started.wait()
-            await kopf.operator(registry=registry(loop, settings), clusterwide=True, standalone=True)
-            hot.cancel()
+            await kopf.operator(registry=registry(loop, finish), clusterwide=True, standalone=True)
+            for part in parts:
+                part.cancel()
+
+
+async def _open(door: FrontDoor, loop: Loop) -> None:
+    """Lead API servers here once this process leads."""
+    await loop.elected.wait()
+    await door.run()

@@ -30,7 +30,7 @@ async def serve(loop: Loop, host: str, port: int) -> AsyncIterator[None]:
 
     async def readyz(_: web.Request) -> web.Response:
         problem = unready(loop)
-        return web.Response(text=f"{problem or 'ok'}\n", status=503 if problem else 200)
+        return web.Response(text=f"{problem or 'ok'}\nrole: {loop.role}\n", status=503 if problem else 200)
 
     app = web.Application()
     app.add_routes([web.get("/metrics", metrics), web.get("/healthz", healthz), web.get("/readyz", readyz)])
@@ -44,10 +44,10 @@ async def serve(loop: Loop, host: str, port: int) -> AsyncIterator[None]:
 
 
 def unready(loop: Loop) -> str | None:
-    """Return why the operator should not be relied on now, or None."""
+    """Return why the operator should not be relied on now, or None; one that stands by can be relied on."""
     if loop.stopping:
         return "shutting down"
-    if not loop.state.live:
+    if not loop.synced.is_set():
         return "the first lists are not complete"
     for kind, reflector in (("agentjobs", loop.agentjobs), ("jobs", loop.jobs), ("pods", loop.pods)):
         if time.monotonic() - reflector.heard > _DEAF_SECONDS:

@@ -184,3 +184,20 @@ async def test_an_object_that_cannot_be_read_does_not_hide_the_others(
         # and its end is understood all the same.
         api.delete("jobs", "b")
         await followed.until("+a", "+b", "+c", "-b")
+
+
+async def test_listed_again_beside_the_watch_it_knows_what_nobody_told(
+    api: FakeApi, followed: Followed
+) -> None:
+    for name in ("a", "b"):
+        api.put("jobs", a_job(name))
+    async with followed.running():
+        await synced(api, followed)
+        api.delete("jobs", "a", told=False)
+        api.put("jobs", a_job("c"), told=False)
+        api.refuse("list jobs", HungUpError())
+        await followed.reflector.relist()
+        assert followed.names == {"b", "c"}
+        api.put("jobs", a_job("d"))
+        await followed.until("+a", "+b", "+c", "-a", "+d")
+    assert api.count("watch jobs") == 1

@@ -11,6 +11,7 @@ from unittest.mock import patch
 import msgspec
 
 from agentjobs.apis import names, times
+from agentjobs.cluster.lease import Term
 from agentjobs.cluster.session import REQUEST_SECONDS, Session
 from agentjobs.controller import loop as loops
 from agentjobs.controller.loop import Loop
@@ -98,6 +99,27 @@ class MemorySession(Session):
             await asyncio.Event().wait()
 
 
+class Leading:
+    """Takes the place of the Lease.
+
+    Attributes:
+        free: whether the operator is elected as soon as it stands for election.
+        opens_in: seconds after its election when it may answer admission.
+    """
+
+    def __init__(self) -> None:
+        self.free = asyncio.Event()
+        self.free.set()
+        self.opens_in = 0.0
+
+    def clock(self) -> float:
+        return asyncio.get_running_loop().time()
+
+    async def acquired(self) -> Term:
+        await self.free.wait()
+        return Term(1, self.clock() + self.opens_in)
+
+
 class Cluster:
     """What stands around the operator: users, an administrator, a node. Names are those of AgentJobs."""
 
@@ -106,6 +128,7 @@ class Cluster:
         self.api.clock = lambda: times.second(clock())
         self.session = MemorySession(self.api)
         self.loop: Loop
+        self.leadership = Leading()
         self.pool(maxConcurrency=1)
 
     @asynccontextmanager
@@ -115,7 +138,7 @@ class Cluster:
         for name, value in session.items():
             setattr(self.session, name, value)
         with patch.object(loops, "now_micros", clock):
-            self.loop = Loop(self.session, FairShare)
+            self.loop = Loop(self.session, FairShare, self.leadership)
             task = asyncio.create_task(self.loop.run())
             await self.calm()
             assert not task.done(), task.exception()
