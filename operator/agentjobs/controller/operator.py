@@ -103,7 +103,8 @@ async def main(settings: Settings, make_policy: Callable[[], Policy]) -> None:
             await door.leave()
             await lease.release()
 
-        async with serve(loop, settings.metrics_host, settings.metrics_port), asyncio.TaskGroup() as group:
+        endpoints = serve(loop, door, settings.metrics_host, settings.metrics_port)
+        async with endpoints, asyncio.TaskGroup() as group:
             lease.start()
             # Before kopf: at its end it cancels every task that is younger than itself.
             parts = [group.create_task(part) for part in (loop.run(), certificates.run(), _open(door, loop))]
