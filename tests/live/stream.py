@@ -7,8 +7,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from random import Random
 
-from deploy.local.controlplane import tail
-from deploy.local.local import LocalCluster
 from tests.live.api import AGENTS, Api, RefusedError
 from tests.live.audit import Write
 from tests.live.lab import Lab, Run, agentjob, unique
@@ -159,11 +157,3 @@ def _peak(lab: Lab, stream: Stream, creates: dict[str, list[Write]]) -> int:
         moments.append((attempts[-1].answered, 1))
         moments.append((ended[status["podName"]], -1))
     return max(itertools.accumulate(step for _, step in sorted(moments)))
-
-
-def assert_operator_is(cluster: LocalCluster, pid: int) -> None:
-    """Wait until the operator is ready, and be sure that it is still that process."""
-    eventually(cluster.operator.ready)
-    process = cluster.process("operator")
-    assert process is not None
-    assert process.pid == pid, f"another process; its log:\n{tail(cluster.cluster.logs / 'operator.log', 60)}"

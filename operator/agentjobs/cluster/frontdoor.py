@@ -56,7 +56,7 @@ class FrontDoor:
     """The leader's; `run` is to be started when the Lease is held.
 
     Attributes:
-        written: set once the configuration leads here.
+        written: set once the configuration leads here, or there is none.
     """
 
     def __init__(self, session: Session, lease: Lease, certificates: Certificates, address: Address) -> None:
@@ -104,10 +104,12 @@ class FrontDoor:
             if self._address.pod:
                 await self._write_slice([self._address.host])
             await self._write_configuration()
-            self.written.set()
             self._problem = ""
         except ApiError as error:
             self._tell(str(error))
+            if not error.absent:
+                return
+        self.written.set()
 
     def _tell(self, problem: str) -> None:
         """Log a problem once, not at every look."""

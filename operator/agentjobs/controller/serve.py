@@ -9,13 +9,14 @@ from contextlib import asynccontextmanager
 from aiohttp import web
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
+from agentjobs.cluster.frontdoor import FrontDoor
 from agentjobs.controller.loop import Loop
 
 _DEAF_SECONDS = 180.0  # no word from a watch for so long: even its silence detection has failed
 
 
 @asynccontextmanager
-async def serve(loop: Loop, host: str, port: int) -> AsyncIterator[None]:
+async def serve(loop: Loop, door: FrontDoor, host: str, port: int) -> AsyncIterator[None]:
     """Serve the endpoints as long as the block runs.
 
     Raises:
@@ -30,7 +31,8 @@ async def serve(loop: Loop, host: str, port: int) -> AsyncIterator[None]:
 
     async def readyz(_: web.Request) -> web.Response:
         problem = unready(loop)
-        return web.Response(text=f"{problem or 'ok'}\nrole: {loop.role}\n", status=503 if problem else 200)
+        role = "opening" if loop.role == "leader" and not door.written.is_set() else loop.role
+        return web.Response(text=f"{problem or 'ok'}\nrole: {role}\n", status=503 if problem else 200)
 
     app = web.Application()
     app.add_routes([web.get("/metrics", metrics), web.get("/healthz", healthz), web.get("/readyz", readyz)])
