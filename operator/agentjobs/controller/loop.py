@@ -20,6 +20,7 @@ from agentjobs.controller.actions import Actions, Need
 from agentjobs.controller.nodes import Nodes
 from agentjobs.controller.run import QUIET, Run
 from agentjobs.controller.state import State
+from agentjobs.controller.statuses import Statuses
 from agentjobs.errors import ApiError
 from agentjobs.scheduling.policies import Policy
 
@@ -47,6 +48,7 @@ class Loop:
         self.pods = Reflector(session, paths.PODS, PodRecord, state.pod_changed, selector=ours)
         self.actions = Actions(session, state, self.agentjobs, self.jobs, self.pods, now_micros)
         self.writer = Writer(self.actions.write)
+        self.statuses = Statuses(session, state, now_micros)
         self.started = asyncio.Event()
         self.stopping = False
         self._capacity_dirty = False  # what nodes offer is worked out once a cycle, however many pods changed
@@ -72,6 +74,7 @@ class Loop:
                 len(self.agentjobs.objects),
                 len(self.state.runs),
             )
+            group.create_task(self.statuses.run())
             while True:
                 wake_at = self._cycle(now_micros())
                 await self._rest(wake_at)
@@ -99,6 +102,7 @@ class Loop:
             if uid in state.runs:
                 state.runs[uid].timer = None
                 state.touched.add(uid)
+        looks = [state.drain(now)]
         touched, state.touched = state.touched, set()
         for uid in touched:
             if (run := state.runs.get(uid)) is not None:
@@ -106,7 +110,7 @@ class Loop:
         if self._capacity_dirty or (touched and state.shares_nodes):
             self._capacity_dirty = False
             state.capacity_changed()
-        looks = [] if self.stopping else [self._decide(name, now, touched) for name in state.pools]
+        looks += [] if self.stopping else [self._decide(name, now, touched) for name in state.pools]
         for uid in touched:
             if (run := state.runs.get(uid)) is not None:
                 self._ask(run, now)

@@ -47,16 +47,16 @@ def registry(loop: Loop, settings: Settings) -> kopf.OperatorRegistry:
     def pool_seen(type: str | None, name: str, body: kopf.Body, **_: Any) -> None:  # noqa: A002
         if type == "DELETED":
             loop.state.catalogue.pool_deleted(name)
-        else:
-            loop.state.catalogue.pool_stored(dict(body))
+        elif not loop.state.catalogue.pool_stored(dict(body)):
+            return
         loop.state.catalogue_changed()
 
     @kopf.on.event(GROUP, VERSION, "agentteams", registry=handlers)
     def team_seen(type: str | None, name: str, body: kopf.Body, **_: Any) -> None:  # noqa: A002
         if type == "DELETED":
             loop.state.catalogue.team_deleted(name)
-        else:
-            loop.state.catalogue.team_stored(dict(body))
+        elif not loop.state.catalogue.team_stored(dict(body)):
+            return
         loop.state.catalogue_changed()
 
     @kopf.on.probe(registry=handlers, id="ready")
