@@ -138,13 +138,13 @@ def node(lab: Lab) -> str:
     return name
 
 
-def run_on(lab: Lab, node: str, namespace: str) -> Run:
+def run_on(lab: Lab, node: str, namespace: str, **spec: Any) -> Run:
     """A run that goes on, on that node."""
     own = {
         "nodeSelector": {"kubernetes.io/hostname": node},
         "tolerations": [{"operator": "Exists", "effect": "NoSchedule"}],
     }
-    run = lab.submit(lab.pool(sandbox=own), namespace=namespace, duration="1h")
+    run = lab.submit(lab.pool(sandbox=own), namespace=namespace, duration="1h", **spec)
     run.reaches("RUNNING")
     return run
 
