@@ -17,15 +17,11 @@ NAME = "agentjobs"
 # What kubectl prints when the API server asked and got no answer.
 UNANSWERED = "failed calling webhook"
 
-# With it every create is refused unless the operator answers: off until it answers admission reviews.
-ENFORCED = False
-
 
 def install(kubectl: Kubectl, address: str) -> None:
     """Have creates and edits reviewed at `address` (host:port), or leave alone what a leader has written."""
-    if ENFORCED:
-        # Refused when a leader writes between the look and the apply; then it is looked at again.
-        retry(lambda: kubectl.apply(configuration(address, _stored(kubectl))), seconds=10)
+    # Refused when a leader writes between the look and the apply; then it is looked at again.
+    retry(lambda: kubectl.apply(configuration(address, _stored(kubectl))), seconds=10)
 
 
 def remove(kubectl: Kubectl) -> None:

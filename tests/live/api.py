@@ -1,4 +1,4 @@
-"""The API server as tests talk to it: JSON over one connection that is kept, as the administrator."""
+"""The API server as tests talk to it: JSON over one connection that is kept, as whoever is meant."""
 
 import http.client
 import json
@@ -30,15 +30,24 @@ class RefusedError(Exception):
 
 
 class Api:
-    """Requests to a cluster's API server."""
+    """Requests to a cluster's API server.
 
-    def __init__(self, cluster: LocalCluster) -> None:
+    Args:
+        user: whom the administrator plays, with that user's rights alone; himself when empty.
+        group: of that user; those of a service account follow from its name.
+    """
+
+    def __init__(self, cluster: LocalCluster, user: str = "", group: str = "") -> None:
         certificates = cluster.cluster.certificates
         tls = ssl.create_default_context(cafile=str(certificates / "ca.crt"))
         tls.load_cert_chain(certificates / "admin.crt", certificates / "admin.key")
         self._connection = http.client.HTTPSConnection(
             LOOPBACK, cluster.record.port, timeout=_SECONDS, context=tls
         )
+        played = {"Impersonate-User": user, "Impersonate-Group": group}
+        self._played = {name: value for name, value in played.items() if value}
+        self.headers: http.client.HTTPMessage = http.client.HTTPMessage()
+        """Of the last answer."""
 
     def __enter__(self) -> Self:
         return self
@@ -60,9 +69,9 @@ class Api:
         """
         data = body if body is None or isinstance(body, str) else json.dumps(body)
         try:
-            self._connection.request(method, path, data, {"Content-Type": content})
+            self._connection.request(method, path, data, {"Content-Type": content, **self._played})
             answer = self._connection.getresponse()
-            text = answer.read()
+            text, self.headers = answer.read(), answer.headers
         except (OSError, http.client.HTTPException) as error:
             self._connection.close()  # the next request connects anew
             raise NoAnswerError(f"{method} {path}: {error!r}") from error

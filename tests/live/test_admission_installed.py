@@ -40,11 +40,8 @@ def waiting(api: Api) -> Iterator[str]:
 
 
 @pytest.fixture
-def installed(
-    cluster: LocalCluster, api: Api, waiting: str, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[str]:
+def installed(cluster: LocalCluster, api: Api, waiting: str) -> Iterator[str]:
     """The configuration, in effect; the address that nobody listens at."""
-    monkeypatch.setattr(admission, "ENFORCED", True)
     address = f"127.0.0.1:{free_ports(1)[0]}"
     admission.install(cluster.kubectl, address)
     eventually(lambda: refused(lambda: touch(api)))

@@ -26,7 +26,7 @@ from agentjobs.apis.base import (
     rules,
 )
 from agentjobs.apis.image import Image
-from agentjobs.apis.root import Column, Resource
+from agentjobs.apis.root import NOT_OBSERVED, Column, Resource
 from agentjobs.apis.runstatus import TERMINAL_PHASES, AgentJobStatus, Phase
 
 RESERVED_VARIABLES = ("K8S_NAMESPACE", "NODE_NAME", "POD_NAME")
@@ -275,7 +275,5 @@ class AgentJob(Resource):
     spec: AgentJobSpec
     """What to run, for whom, how urgently, how large."""
 
-    status: AgentJobStatus = Field(
-        default_factory=AgentJobStatus, json_schema_extra={"default": {"observedGeneration": -1}}
-    )
+    status: AgentJobStatus = Field(default_factory=AgentJobStatus, json_schema_extra=NOT_OBSERVED)
     """How the run stands; only the operator writes it."""

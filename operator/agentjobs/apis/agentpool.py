@@ -25,7 +25,7 @@ from agentjobs.apis.base import (
     rules,
 )
 from agentjobs.apis.conditions import Conditions
-from agentjobs.apis.root import Column, ObjectMeta, Resource
+from agentjobs.apis.root import NOT_OBSERVED, Column, ObjectMeta, Resource
 from agentjobs.apis.sandbox import Sandbox
 
 
@@ -231,7 +231,7 @@ class AgentPool(Resource):
     spec: AgentPoolSpec = AgentPoolSpec()
     """How much there is, who may use it, and how it is shared."""
 
-    status: AgentPoolStatus = Field(default_factory=AgentPoolStatus)
+    status: AgentPoolStatus = Field(default_factory=AgentPoolStatus, json_schema_extra=NOT_OBSERVED)
     """How the pool stands; only the operator writes it."""
 
     @field_validator("metadata")

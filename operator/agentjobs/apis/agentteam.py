@@ -24,7 +24,9 @@ from agentjobs.apis.base import (
     rules,
 )
 from agentjobs.apis.conditions import Conditions
-from agentjobs.apis.root import Column, ObjectMeta, Resource
+from agentjobs.apis.root import NOT_OBSERVED, Column, ObjectMeta, Resource
+
+POOLS_MAX = 32
 
 Identity = Annotated[str, Field(min_length=1, max_length=256)]
 
@@ -118,7 +120,7 @@ class AgentTeamSpec(Model):
     max_priority: Priority | None = Field(default=None, strict=False)
     """The most urgent class that the team may use. By default critical: all of them."""
 
-    pools: MapOf[PoolName, TeamPool] = Field(default_factory=dict, max_length=32)
+    pools: MapOf[PoolName, TeamPool] = Field(default_factory=dict, max_length=POOLS_MAX)
     """What the team is owed in each pool, by the pool's name. By default weight 1 and no limits."""
 
 
@@ -150,8 +152,8 @@ class AgentTeamStatus(Model):
     running: Runs = Field(default=0, ge=0)
     """Runs that hold a slot, over all pools."""
 
-    pools: MapOf[PoolName, TeamPoolStatus] = Field(default_factory=dict, max_length=32)
-    """How the team stands in each pool, by the pool's name."""
+    pools: MapOf[PoolName, TeamPoolStatus] = Field(default_factory=dict, max_length=POOLS_MAX)
+    """How the team stands in each pool that it names or has runs in, by the pool's name."""
 
     conditions: Conditions = Field(default_factory=list)
     """How the team stands, in the vocabulary of kubectl wait and kstatus."""
@@ -186,7 +188,7 @@ class AgentTeam(Resource):
     spec: AgentTeamSpec = Field(default=AgentTeamSpec(), validate_default=True)
     """Who belongs to the team, and what it is owed."""
 
-    status: AgentTeamStatus = Field(default_factory=AgentTeamStatus)
+    status: AgentTeamStatus = Field(default_factory=AgentTeamStatus, json_schema_extra=NOT_OBSERVED)
     """How the team stands; only the operator writes it."""
 
     @field_validator("spec")

@@ -1,11 +1,14 @@
 """What is common to the three resources: metadata, and how kubectl shows them."""
 
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BeforeValidator, Field
 
 from agentjobs.apis.base import Model, Whole, without_nulls
+
+NOT_OBSERVED: dict[str, Any] = {"default": {"observedGeneration": -1}}
+"""Schema of a status: what was just created is on its way to kstatus, not there already."""
 
 
 @dataclass(frozen=True)

@@ -19,9 +19,11 @@ from agentjobs.cluster.reflector import Reflector
 from agentjobs.cluster.session import Session
 from agentjobs.cluster.writer import Writer
 from agentjobs.controller.actions import Actions, Need
+from agentjobs.controller.boundary import Boundary
 from agentjobs.controller.nodes import Nodes
 from agentjobs.controller.run import QUIET, Run
 from agentjobs.controller.state import State
+from agentjobs.controller.statuses import Statuses
 from agentjobs.errors import ApiError
 from agentjobs.scheduling.policies import Policy
 
@@ -60,12 +62,14 @@ class Loop:
         self.nodes = Nodes(session, self._nodes_changed)
         self.state = state = State(now_micros, make_policy, self.nodes.offered)
         ours = names.LABEL_RUN_UID
-        self.agentjobs = Reflector(session, paths.AGENTJOBS, AgentJobRecord, state.agentjob_changed)
+        self.boundary = Boundary(session, state)
+        self.agentjobs = Reflector(session, paths.AGENTJOBS, AgentJobRecord, self._agentjob_changed)
         state.find = self.agentjobs.objects.get
         self.jobs = Reflector(session, paths.JOBS, JobRecord, state.job_changed, selector=ours)
         self.pods = Reflector(session, paths.PODS, PodRecord, state.pod_changed, selector=ours)
         self.actions = Actions(session, state, self.agentjobs, self.jobs, self.pods, now_micros)
         self.writer = Writer(self.actions.write)
+        self.statuses = Statuses(session, state, now_micros)
         self.started = asyncio.Event()
         self.synced = asyncio.Event()
         self.elected = asyncio.Event()
@@ -85,12 +89,14 @@ class Loop:
             group.create_task(self.nodes.run())
             group.create_task(self._resync())
             group.create_task(self.writer.run())
+            group.create_task(self.boundary.run(self.agentjobs))
             group.create_task(self._lead())
             await asyncio.sleep(0)  # the writer's workers are tasks of their own
             self.started.set()
             while not self.leads.is_set():
                 self._take_in(now_micros())
                 await self._rest(None)
+            group.create_task(self.statuses.run())
             while True:
                 wake_at = self._cycle(now_micros())
                 await self._rest(wake_at)
@@ -114,7 +120,7 @@ class Loop:
         metrics.LEADER.set(1)
         began = self._leadership.clock()
         # What the former leader wrote last, watches may not have told yet.
-        await asyncio.gather(*(reflector.relist() for reflector in reflectors))
+        await asyncio.gather(self._read_catalogue(), *(reflector.relist() for reflector in reflectors))
         self.state.go_live(self.agentjobs.objects.values())
         self.state.touched.update(self.state.runs)
         self.leads.set()
@@ -127,6 +133,7 @@ class Loop:
         if began < term.opens_at:
             await asyncio.sleep(term.opens_at - self._leadership.clock())
             await self.agentjobs.relist()
+        self.boundary.open()
         self.opened.set()
 
     async def stop(self, seconds: float) -> None:
@@ -134,9 +141,14 @@ class Loop:
         self.stopping = True
         try:
             async with asyncio.timeout(seconds):
-                await self.writer.drain()
+                await asyncio.gather(self.boundary.close(), self.writer.drain())
         except TimeoutError:
-            _log.warning("%d writes are left for the next start", self.writer.depth)
+            creates, writes = self.boundary.ledger.reservations, self.writer.depth
+            _log.warning("%d writes are left for the next start, %d creates on their way", writes, creates)
+
+    def _agentjob_changed(self, old: AgentJobRecord | None, new: AgentJobRecord | None) -> None:
+        self.boundary.ledger.changed(old, new)
+        self.state.agentjob_changed(old, new)
 
     def _nodes_changed(self) -> None:
         self._capacity_dirty = True
@@ -147,8 +159,9 @@ class Loop:
     def _cycle(self, now: int) -> int | None:
         """Take in what changed, decide, and ask for the writes; return when to look again."""
         state = self.state
+        looks = [state.drain(now)]
         touched = self._take_in(now)
-        looks = [] if self.stopping else [self._decide(name, now, touched) for name in state.pools]
+        looks += [] if self.stopping else [self._decide(name, now, touched) for name in state.pools]
         for uid in touched:
             if (run := state.runs.get(uid)) is not None:
                 self._ask(run, now)
@@ -228,12 +241,16 @@ class Loop:
     async def _resync(self) -> None:
         """Read pools and teams whole, at the start and from time to time: an event may have been lost."""
         while True:
+            await self._read_catalogue()
+            self._catalogue_read.set()
+            await asyncio.sleep(RESYNC_SECONDS)
+
+    async def _read_catalogue(self) -> None:
+        while True:
             try:
                 await self.state.catalogue.read(self.session)
+                break
             except ApiError as error:
                 _log.warning("pools and teams: %s", error)
                 await asyncio.sleep(error.retry_after or 1.0)
-                continue
-            self._catalogue_read.set()
-            self.state.catalogue_changed()
-            await asyncio.sleep(RESYNC_SECONDS)
+        self.state.catalogue_changed()

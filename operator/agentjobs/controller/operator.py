@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from typing import Any
 
 import kopf
 
+from agentjobs.admission.server import Server
 from agentjobs.apis.names import GROUP, VERSION
 from agentjobs.cluster.certificates import Certificates
 from agentjobs.cluster.frontdoor import HOST, Address, FrontDoor, last_epoch
@@ -31,8 +32,16 @@ class _NoDiff(kopf.AnnotationsDiffBaseStorage):
         return None
 
 
-def registry(loop: Loop, finish: Callable[[], Awaitable[None]]) -> kopf.OperatorRegistry:
-    """Return kopf's handlers around the loop; `finish` is what is to be done before the process ends."""
+Slot = Callable[[Any], AsyncIterator[kopf.WebhookClientConfig]]
+
+
+def registry(loop: Loop, admission: Slot, finish: Callable[[], Awaitable[None]]) -> kopf.OperatorRegistry:
+    """Return kopf's handlers around the loop.
+
+    Args:
+        admission: serves admission reviews as long as it is iterated.
+        finish: what is to be done before the process ends.
+    """
     handlers = kopf.OperatorRegistry()
 
     @kopf.on.login(registry=handlers)
@@ -41,6 +50,7 @@ def registry(loop: Loop, finish: Callable[[], Awaitable[None]]) -> kopf.Operator
 
     @kopf.on.startup(registry=handlers)
     def configure(settings: kopf.OperatorSettings, **_: Any) -> None:
+        settings.admission.server = admission
         settings.posting.enabled = False
         settings.persistence.diffbase_storage = _NoDiff()
         settings.networking.request_timeout = 15
@@ -50,16 +60,16 @@ def registry(loop: Loop, finish: Callable[[], Awaitable[None]]) -> kopf.Operator
     def pool_seen(type: str | None, name: str, body: kopf.Body, **_: Any) -> None:  # noqa: A002
         if type == "DELETED":
             loop.state.catalogue.pool_deleted(name)
-        else:
-            loop.state.catalogue.pool_stored(dict(body))
+        elif not loop.state.catalogue.pool_stored(dict(body)):
+            return
         loop.state.catalogue_changed()
 
     @kopf.on.event(GROUP, VERSION, "agentteams", registry=handlers)
     def team_seen(type: str | None, name: str, body: kopf.Body, **_: Any) -> None:  # noqa: A002
         if type == "DELETED":
             loop.state.catalogue.team_deleted(name)
-        else:
-            loop.state.catalogue.team_stored(dict(body))
+        elif not loop.state.catalogue.team_stored(dict(body)):
+            return
         loop.state.catalogue_changed()
 
     @kopf.on.probe(registry=handlers, id="ready")
@@ -88,6 +98,18 @@ class _Endless:
             pause = min(10.0, pause * 2)
 
 
+def admission_slot(server: Server, certificates: Certificates, settings: Settings) -> Slot:
+    """Return our own server for kopf's slot: three to five times faster, and able to say why it refuses."""
+
+    async def slot(_: Any) -> AsyncIterator[kopf.WebhookClientConfig]:
+        host, port = settings.admission_host, settings.admission_port
+        async with server.listening(host, port, certificates.ssl_context):
+            yield kopf.WebhookClientConfig(url=f"https://{settings.dialled_host}:{port}")
+            await asyncio.Event().wait()
+
+    return slot
+
+
 async def main(settings: Settings, make_policy: Callable[[], Policy]) -> None:
     """Run the operator until SIGTERM or SIGINT; a part that dies ends the whole, to be started again."""
     logging.getLogger("kopf.objects").setLevel(logging.WARNING)
@@ -97,6 +119,11 @@ async def main(settings: Settings, make_policy: Callable[[], Policy]) -> None:
         address = Address(settings.dialled_host, settings.admission_port, pod=bool(settings.pod_ip))
         door = FrontDoor(session, lease, certificates, address)
         loop = Loop(session, make_policy, lease)
+
+        def closed() -> str | None:
+            return loop.boundary.closed() if lease.held else "this is not the leader"
+
+        server = Server(loop.boundary.hooks, lambda: door.prefix, closed)
 
         async def finish() -> None:
             await loop.stop(settings.shutdown_seconds)
@@ -109,7 +136,8 @@ async def main(settings: Settings, make_policy: Callable[[], Policy]) -> None:
             # Before kopf: at its end it cancels every task that is younger than itself.
             parts = [group.create_task(part) for part in (loop.run(), certificates.run(), _open(door, loop))]
             await loop.started.wait()
-            await kopf.operator(registry=registry(loop, finish), clusterwide=True, standalone=True)
+            handlers = registry(loop, admission_slot(server, certificates, settings), finish)
+            await kopf.operator(registry=handlers, clusterwide=True, standalone=True)
             for part in parts:
                 part.cancel()
 

@@ -13,6 +13,7 @@ from agentjobs.apis import times
 from agentjobs.apis.agentjob import Priority
 from agentjobs.apis.records import AgentJobRecord, JobRecord, PodRecord
 from agentjobs.controller.catalogue import Catalogue
+from agentjobs.controller.drains import Drains
 from agentjobs.controller.run import Run
 from agentjobs.errors import InvalidRunError
 from agentjobs.runs import decision as decisions
@@ -48,6 +49,7 @@ class State:
         self.runs: dict[str, Run] = {}
         self.pools: dict[str, Pool] = {}
         self.catalogue = Catalogue()
+        self.drains = Drains()
         self.touched: set[str] = set()
         self.woken = asyncio.Event()
         self.live = False
@@ -131,6 +133,15 @@ class State:
             self.pool(name).configure(self.catalogue.settings(name, nodes))
         self.woken.set()
 
+    def drain(self, now: int) -> int | None:
+        """Ask for a look at the runs of pools whose drain has ended; return when the next one will."""
+        over = self.drains.over
+        changed, look_again = self.drains.look(self.catalogue, now)
+        self.catalogue.moved_pools |= changed
+        if ended := over ^ self.drains.over:
+            self.touched |= {uid for uid, run in self.runs.items() if self.pool_of(run).name in ended}
+        return look_again
+
     @property
     def shares_nodes(self) -> bool:
         """Whether what one pool's runs hold may be missing on the nodes of another."""
@@ -172,6 +183,7 @@ class State:
     def settle(self, run: Run) -> None:
         """Put a run where it belongs in its pool's books, and forget it when nothing of it is left."""
         pool = self.pool_of(run)
+        run.drained = pool.name in self.drains.over
         if run.booked not in (None, pool.name):
             self.pools[run.booked].leave(run.uid)
         run.booked = pool.name

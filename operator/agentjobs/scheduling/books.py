@@ -80,6 +80,7 @@ class Books:
         held: what all decided runs hold.
         free: what is not held; None where there is no limit.
         changed: teams whose books changed since a policy last took them.
+        moved: teams with another number of runs, or holding something else, since somebody took them down.
         stretched: capacity, nodes or settings changed: everything must be looked at anew.
         reservation: who holds the pool's one reservation; the policy's own.
         look_again: when time alone may change what the policy proposes; the policy's own.
@@ -96,6 +97,7 @@ class Books:
         self.free = Bounds()
         self.ends: list[tuple[int, str]] = []  # (latest end, uid) of what holds, where it is known
         self.changed: set[str] = set()
+        self.moved: set[str] = set()
         self.stretched = True
         self.last_scheduled = 0  # the newest start: the next one is at least a microsecond later
         self.version = 0  # counts the changes of what is held and of what there is
@@ -137,6 +139,7 @@ class Books:
         self.waiting[run.uid] = run
         self.team(run.team).lines.setdefault(run.weight, Line()).add(run)
         self.changed.add(run.team)
+        self.moved.add(run.team)
 
     def withdraw(self, uid: str) -> Run | None:
         """Take a run out of its line; None when it was not in one."""
@@ -147,6 +150,7 @@ class Books:
             if not lines[run.weight]:
                 del lines[run.weight]
             self.changed.add(run.team)
+            self.moved.add(run.team)
         return run
 
     def hold(self, holding: Holding) -> None:
@@ -182,3 +186,4 @@ class Books:
         self.free = self.capacity.less(self.held)
         self.version += 1
         self.changed.add(team.id)
+        self.moved.add(team.id)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from dataclasses import replace
 
 from agentjobs.scheduling import explanation, rules
@@ -33,6 +33,7 @@ class Pool:
         self.fault = ""  # what the policy did wrong at the last look
         self._policy = policy
         self._aside: dict[str, tuple[Run, Wait]] = {}
+        self._aside_of: Counter[str] = Counter()  # by team
         self._not_before: dict[str, int] = {}  # by uid: back-off of a run
         self._closed_until: dict[str, int] = {}  # by namespace: back-off of a full quota
         self._looked = 0  # when it was last decided
@@ -223,6 +224,11 @@ class Pool:
         """How many runs wait, those set aside among them."""
         return len(self.books.waiting) + len(self._aside)
 
+    def waiting_of(self, team: str) -> int:
+        """How many runs of a team wait, those set aside among them."""
+        known = self.books.teams.get(team)
+        return self._aside_of[team] + (sum(map(len, known.lines.values())) if known is not None else 0)
+
     def _failed(self, error: Exception) -> str:
         return f"policy {self._policy.name} failed: {type(error).__name__}: {error}"
 
@@ -293,6 +299,8 @@ class Pool:
             self.books.wait(run)
         else:
             self._aside[run.uid] = (run, wait)
+            self._aside_of[run.team] += 1
+            self.books.moved.add(run.team)
 
     def _shut_out(self, run: Run) -> Wait | None:
         """Return why a run may not be in line at all."""
@@ -313,8 +321,12 @@ class Pool:
         return None
 
     def _withdraw(self, uid: str) -> Run | None:
-        aside = self._aside.pop(uid, None)
-        return aside[0] if aside is not None else self.books.withdraw(uid)
+        if uid not in self._aside:
+            return self.books.withdraw(uid)
+        run, _ = self._aside.pop(uid)
+        self._aside_of[run.team] -= 1
+        self.books.moved.add(run.team)
+        return run
 
     def _end_back_offs(self, now: int) -> None:
         over = [uid for uid, until in self._not_before.items() if until <= now]
@@ -329,8 +341,7 @@ class Pool:
     def _recall(self) -> None:
         """Look again at every run that was set aside, and at those in line that may not be any more."""
         runs = [run for run, _ in self._aside.values()]
-        self._aside = {}
         runs += [run for run in self.books.waiting.values() if self._shut_out(run) is not None]
         for run in runs:
-            self.books.withdraw(run.uid)
+            self._withdraw(run.uid)
             self._line_up(run)

@@ -61,6 +61,11 @@ class Standing:
             numerator = team.live
         return numerator * _WEIGHT_LIMIT**2 // team.settings.weight
 
+    def thousandths(self, held: Amounts) -> int | None:
+        """Return the largest part of any resource that a team holds; None without a finite capacity."""
+        parts = [held[index] * factor for index, factor in zip(self.finite, self._factors, strict=True)]
+        return max(parts) * 1000 // self._common if parts else None
+
     def top(self, team: str) -> Bounds:
         """Return F of rule 4: the pool's share, or what the team is guaranteed where that is more."""
         owed = self.guaranteed.get(team)

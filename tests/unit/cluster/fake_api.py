@@ -114,6 +114,8 @@ class FakeApi:
         name = body["metadata"]["name"]
         known = self.objects.get(plural, {}).get(f"{namespace}/{name}")
         metadata = {"namespace": namespace, **(known or self._fresh())["metadata"], **body["metadata"]}
+        if known and body.get("spec", known.get("spec")) != known.get("spec"):
+            metadata["generation"] = known["metadata"]["generation"] + 1
         event = "MODIFIED" if known else "ADDED"
         return self._store(event, plural, {**(known or {}), **body, "metadata": metadata}, told=told)
 
@@ -166,7 +168,8 @@ class FakeApi:
         """Serve a request that is no watch."""
         self._arrived(request)
         place = request.place
-        plural, namespace, name = str(place["plural"]), place["namespace"], place["name"]
+        # What is cluster-scoped lies in the namespace that `put` has by default.
+        plural, namespace, name = str(place["plural"]), place["namespace"] or "agents", place["name"]
         match request.method:
             case "GET" if name is None:
                 return self._list(plural, request.params)

@@ -33,11 +33,11 @@ def install(api: FakeApi, **annotations: str) -> None:
     metadata: JSON = {"name": "agentjobs"}
     if annotations:
         metadata["annotations"] = annotations
-    api.put("validatingwebhookconfigurations", {"metadata": metadata, "webhooks": hooks}, namespace="None")
+    api.put("validatingwebhookconfigurations", {"metadata": metadata, "webhooks": hooks})
 
 
 def configuration(api: FakeApi) -> JSON:
-    return api.get("validatingwebhookconfigurations", "agentjobs", namespace="None")
+    return api.get("validatingwebhookconfigurations", "agentjobs")
 
 
 def clients(api: FakeApi) -> list[JSON]:

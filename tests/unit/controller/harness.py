@@ -20,6 +20,8 @@ from agentjobs.scheduling.fairshare import FairShare
 from tests.unit.cluster.fake_api import JSON, FakeApi, HungUpError, RefusedError, Request
 from tests.unit.runs.objects import CREATED
 
+READS = ("get", "list", "watch")
+
 
 def clock() -> int:
     """The time of day: virtual time began at CREATED."""
@@ -154,11 +156,14 @@ class Cluster:
     # -- administrator and users -----------------------------------------------------------------
 
     def pool(self, name: str = "default", **spec: Any) -> None:
-        stored = self.api.put(
-            "agentpools", {"metadata": {"name": name}, "spec": {"requireTeams": False, **spec}}
-        )
-        if hasattr(self, "loop"):
-            self.loop.state.catalogue.pool_stored(stored)
+        body = {"metadata": {"name": name}, "spec": {"requireTeams": False, **spec}}
+        stored = self.api.put("agentpools", body)
+        if hasattr(self, "loop") and self.loop.state.catalogue.pool_stored(stored):
+            self.loop.state.catalogue_changed()
+
+    def team(self, name: str, **spec: Any) -> None:
+        stored = self.api.put("agentteams", {"metadata": {"name": name}, "spec": spec})
+        if hasattr(self, "loop") and self.loop.state.catalogue.team_stored(stored):
             self.loop.state.catalogue_changed()
 
     def submit(self, name: str, **spec: Any) -> JSON:
@@ -176,8 +181,7 @@ class Cluster:
     def edit(self, name: str, **spec: Any) -> None:
         """Change fields of the spec of a stored AgentJob."""
         stored = self.api.get("agentjobs", name)
-        metadata = {**stored["metadata"], "generation": stored["metadata"]["generation"] + 1}
-        self.api.put("agentjobs", {**stored, "metadata": metadata, "spec": {**stored["spec"], **spec}})
+        self.api.put("agentjobs", {**stored, "spec": {**stored["spec"], **spec}})
 
     def status(self, name: str) -> JSON:
         status: JSON = self.api.get("agentjobs", name).get("status", {})
@@ -238,10 +242,10 @@ class Cluster:
 
     @property
     def writes(self) -> list[str]:
-        """Every request of the operator that changes something, but NetworkPolicies."""
-        reads = ("get", "list", "watch")
-        verbs = [request.verb for request in self.api.requests]
-        return [verb for verb in verbs if verb.split()[0] not in reads and "networkpolicies" not in verb]
+        """Every request of the operator that changes something in runs."""
+        apart = ("networkpolicies", "agentpools/status", "agentteams/status")
+        verbs = [request.verb.split() for request in self.api.requests]
+        return [f"{verb} {kind}" for verb, kind in verbs if verb not in READS and kind not in apart]
 
     def patches(self, verb: str) -> list[JSON]:
         return [request.body for request in self.api.requests if request.verb == verb]
