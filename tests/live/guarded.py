@@ -33,7 +33,9 @@ class Scene:
         """Build one; what waits waits for a node that there is not."""
         namespace = lab.namespace()
         nowhere = lab.pool(sandbox={"nodeSelector": {"kubernetes.io/hostname": "nowhere"}})
-        running = lab.submit(lab.pool(), namespace=namespace, duration="1h")
+        # So long a name is cut in that of the Job, and the pod's is found by its end all the same.
+        long = unique("long-" + "x" * 80)
+        running = lab.submit(lab.pool(), name=long, namespace=namespace, duration="1h")
         waiting = lab.submit(nowhere, namespace=namespace)
         scene = cls(lab, namespace, running, waiting)
         lab.api.create(scene.jobs, job("foreign", suspend=True))
