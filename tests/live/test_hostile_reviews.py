@@ -1,4 +1,4 @@
-"""Hostile reviews to the running operator by one who knows its secret path: it leads on, and nothing sticks."""
+"""Hostile reviews by one who knows the running operator's secret path: it leads on, and nothing sticks."""
 
 import asyncio
 import io
