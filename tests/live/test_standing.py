@@ -47,8 +47,8 @@ def test_numbers_add_up_and_kubectl_shows_them(lab: Lab) -> None:
     assert of_team["pools"][pool]["entitlement"] == {"slots": 2}
     assert status["capacity"] == {"slots": 4}
     lines = lab.cluster.kubectl("get", "agp", pool).splitlines()
-    assert lines[0].split() == ["NAME", "SLOTS", "PENDING", "RUNNING", "AGE"]
-    assert lines[1].split()[:4] == [pool, "4", str(status["pending"]), str(status["running"])]
+    assert lines[0].split() == ["NAME", "SLOTS", "PENDING", "RUNNING", "STATUS", "AGE"]
+    assert lines[1].split()[:5] == [pool, "4", str(status["pending"]), str(status["running"]), "Accepted"]
     lines = lab.cluster.kubectl("get", "agt", blue).splitlines()
     assert lines[1].split()[1:3] == [str(of_team["pending"]), str(of_team["running"])]
     for run in runs:

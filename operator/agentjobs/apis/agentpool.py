@@ -25,7 +25,7 @@ from agentjobs.apis.base import (
     rules,
 )
 from agentjobs.apis.conditions import Conditions
-from agentjobs.apis.root import NOT_OBSERVED, Column, ObjectMeta, Resource
+from agentjobs.apis.root import NOT_OBSERVED, READY_REASON, Column, ObjectMeta, Resource
 from agentjobs.apis.sandbox import Sandbox
 
 
@@ -214,6 +214,7 @@ class AgentPool(Resource):
         Column("Slots", ".spec.maxConcurrency", type="integer"),
         Column("Pending", ".status.pending", type="integer"),
         Column("Running", ".status.running", type="integer"),
+        Column("Status", READY_REASON),
         Column("Age", ".metadata.creationTimestamp", type="date"),
         Column("Egress", ".spec.sandbox.egress", wide=True),
         Column("Runtime", ".spec.sandbox.runtimeClassName", wide=True),

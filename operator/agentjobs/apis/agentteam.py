@@ -24,7 +24,7 @@ from agentjobs.apis.base import (
     rules,
 )
 from agentjobs.apis.conditions import Conditions
-from agentjobs.apis.root import NOT_OBSERVED, Column, ObjectMeta, Resource
+from agentjobs.apis.root import NOT_OBSERVED, READY_REASON, Column, ObjectMeta, Resource
 
 POOLS_MAX = 32
 
@@ -172,6 +172,7 @@ class AgentTeam(Resource):
         Column("Team", ".spec.teamId"),
         Column("Pending", ".status.pending", type="integer"),
         Column("Running", ".status.running", type="integer"),
+        Column("Status", READY_REASON),
         Column("Age", ".metadata.creationTimestamp", type="date"),
     )
 

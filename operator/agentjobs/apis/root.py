@@ -10,6 +10,9 @@ from agentjobs.apis.base import Model, Whole, without_nulls
 NOT_OBSERVED: dict[str, Any] = {"default": {"observedGeneration": -1}}
 """Schema of a status: what was just created is on its way to kstatus, not there already."""
 
+READY_REASON = '.status.conditions[?(@.type=="Ready")].reason'
+"""Path of the one word for how an object stands."""
+
 
 @dataclass(frozen=True)
 class Column:

@@ -91,12 +91,12 @@ class Loop:
             group.create_task(self.writer.run())
             group.create_task(self.boundary.run(self.agentjobs))
             group.create_task(self._lead())
+            group.create_task(self.statuses.run(self.leads))
             await asyncio.sleep(0)  # the writer's workers are tasks of their own
             self.started.set()
             while not self.leads.is_set():
                 self._take_in(now_micros())
                 await self._rest(None)
-            group.create_task(self.statuses.run())
             while True:
                 wake_at = self._cycle(now_micros())
                 await self._rest(wake_at)

@@ -41,8 +41,9 @@ class Statuses:
         self._catalogue = state.catalogue
         self._standings = Standings(state, clock)
 
-    async def run(self) -> None:
-        """Write what has changed, until cancelled; after failures the pauses grow."""
+    async def run(self, leads: asyncio.Event) -> None:
+        """Write what has changed, once this process leads; after failures the pauses grow."""
+        await leads.wait()
         pause = PERIOD_SECONDS
         while True:
             await asyncio.sleep(pause)
