@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 import pytest
 
 from tests.live.api import Object, RefusedError
-from tests.live.lab import POOLS, Lab, unique
+from tests.live.lab import POOLS, TEAMS, Lab, unique
 from tests.live.support import eventually
 
 
@@ -73,6 +73,29 @@ def test_no_limit(lab: Lab) -> None:
     lab.edit_pool(pool, maxConcurrency=None)
     for run in runs:
         run.reaches("RUNNING")
+
+
+@pytest.mark.parametrize("limit", [0, -1, 1.5, "2", True])
+def test_a_limit_that_is_no_number_of_slots_is_refused(lab: Lab, limit: object) -> None:
+    pool = lab.pool(maxConcurrency=1)
+    holder, waiting = lab.submit(pool, duration="1h"), lab.submit(pool)
+    holder.reaches("RUNNING")
+    with pytest.raises(RefusedError, match="maxConcurrency"):
+        lab.edit_pool(pool, maxConcurrency=limit)
+    assert lab.api.request("GET", f"{POOLS}/{pool}")["spec"]["maxConcurrency"] == 1
+    assert (holder.status["phase"], waiting.job()) == ("RUNNING", None)
+
+
+def test_raised_limit_of_a_team_admits_at_once(lab: Lab) -> None:
+    pool, team = lab.pool(maxConcurrency=9), unique("team")
+    lab.make(TEAMS, {**_named("AgentTeam", team), "spec": {"pools": {pool: {"limit": {"slots": 1}}}}})
+    runs = [lab.submit(pool, teamId=team, duration="1h") for _ in range(3)]
+    runs[0].reaches("RUNNING")
+    runs[1].reaches("PENDING", "TeamLimit")
+    lab.api.patch(f"{TEAMS}/{team}", {"spec": {"pools": {pool: {"limit": {"slots": 2}}}}})
+    runs[1].reaches("RUNNING")
+    lab.api.patch(f"{TEAMS}/{team}", {"spec": {"pools": None}})
+    runs[2].reaches("RUNNING")
 
 
 def test_envelope_of_fixed_capacity(lab: Lab) -> None:
