@@ -7,7 +7,7 @@ import pytest
 from agentjobs.admission.review import Request
 from tests.unit.admission.desk import Desk, manifest, pool, team
 
-BROKEN = {"inputPayload": {"text": "x" * 70_000}}
+BROKEN: dict[str, Any] = {"inputPayload": {"text": "x" * 70_000}}
 FOREIGN = {"team": "red"}  # a team that jane is not of
 REPLAY = {"idempotencyKey": "k"}
 
