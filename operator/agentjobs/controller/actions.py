@@ -19,6 +19,7 @@ from agentjobs.cluster import paths
 from agentjobs.cluster.network import NetworkPolicies
 from agentjobs.cluster.reflector import Reflector
 from agentjobs.cluster.session import MERGE_PATCH, Session
+from agentjobs.controller import telling
 from agentjobs.controller.run import Run
 from agentjobs.controller.state import State
 from agentjobs.errors import ApiError, InvalidRunError
@@ -83,7 +84,7 @@ class Actions:
             return None if run.record.deleting else Need.POST
         if run.hole_until is not None and now >= run.hole_until and self._unstarted(run):
             return Need.GIVE_UP
-        facts = run.facts(self._state.why(run), self._state.promise(run), now)
+        facts = telling.news(run, self._state.why(run), self._state.promise(run), now)
         if facts is None:
             return None
         if facts.phase.terminal:
@@ -197,7 +198,7 @@ class Actions:
         assert run.record is not None
         await self._confirm(run)
         if self._unstarted(run):
-            facts = run.given_up_facts(now)
+            facts = telling.given_up(run, now)
             if await self._patch_status(run, run.record, status_of(facts)):
                 run.spoke = now
 
@@ -245,7 +246,7 @@ class Actions:
             # The end is told once; an edit after it only needs to be known as seen.
             await self._patch_status(run, record, {"observedGeneration": record.generation})
             return
-        facts = run.facts(self._state.why(run), self._state.promise(run), now)
+        facts = telling.news(run, self._state.why(run), self._state.promise(run), now)
         if facts is None:
             return
         if run.unsure:

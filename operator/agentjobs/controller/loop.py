@@ -21,9 +21,10 @@ from agentjobs.cluster.writer import Writer
 from agentjobs.controller.actions import Actions, Need
 from agentjobs.controller.boundary import Boundary
 from agentjobs.controller.nodes import Nodes
-from agentjobs.controller.run import QUIET, Run
+from agentjobs.controller.run import Run
 from agentjobs.controller.state import State
 from agentjobs.controller.statuses import Statuses
+from agentjobs.controller.telling import QUIET, next_word
 from agentjobs.errors import ApiError
 from agentjobs.scheduling.policies import Policy
 
@@ -218,9 +219,9 @@ class Loop:
             return None
         moments = [moment for moment in (run.expiry, run.hole_until) if moment is not None]
         if run.waits:
-            moments.append(run.next_word(Phase.PENDING))
+            moments.append(next_word(run, Phase.PENDING))
         elif run.posted and run.started is None:
-            moments.append(run.next_word(Phase.SCHEDULED))
+            moments.append(next_word(run, Phase.SCHEDULED))
         ahead = [moment for moment in moments if moment > now]
         # A reason may change without the run itself being touched: look from time to time.
         return min(ahead, default=now + QUIET if run.waits else None)

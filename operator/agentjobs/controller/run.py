@@ -3,23 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 
 from agentjobs.apis import times
 from agentjobs.apis.agentjob import ResourceRequirements
 from agentjobs.apis.records import AgentJobRecord, Attempted, JobRecord, PodRecord
-from agentjobs.apis.runstatus import ATTEMPTS_MAX, Phase
+from agentjobs.apis.runstatus import Phase
 from agentjobs.runs import identity
 from agentjobs.runs.cancel import Cause, canceled
 from agentjobs.runs.decision import Decision
 from agentjobs.runs.observe import Outcome, observe
-from agentjobs.runs.status import Facts, word
-from agentjobs.scheduling.model import Wait
 
-PATIENCE = 2 * times.SECOND  # a run that waits longer than this is told why
 SHARE = 2 * times.SECOND  # under load a transition waits this long at most for one to share a write with
-QUIET = 30 * times.SECOND  # and hears of another reason no sooner than after this
-
 BACKOFF_SECONDS, LONGEST_BACKOFF_SECONDS = 10, 300  # before another attempt
 
 
@@ -241,111 +235,3 @@ class Run:
         if self.completed is None and outcome.phase.terminal and (self.confirmed or not outcome.absence):
             ended = outcome.completed
             self.completed = now if ended is None else times.within_second(now, ended)
-
-    def facts(self, wait: Wait | None, promise: int | None, now: int) -> Facts | None:
-        """Return what the status should say now; None when there is nothing new to say yet.
-
-        Args:
-            wait: why it waits, where it does.
-            promise: when it starts at the latest, where that was promised.
-            now: microseconds since the epoch.
-        """
-        assert self.record is not None
-        facts = self._facts(wait, promise, now)
-        return facts if facts is not None and self._worth_a_write(facts, now) else None
-
-    def _facts(self, wait: Wait | None, promise: int | None, now: int) -> Facts | None:
-        record = self.record
-        assert record is not None
-        base = Facts(
-            job_id=identity.job_id(record.created, self.uid),
-            generation=record.generation,
-            phase=Phase.PENDING,
-            reason=wait.reason.value if wait else "",
-            message=wait.message if wait else "",
-            created=self.created,
-            scheduled=self.decision.scheduled if self.decision else times.parse(record.status.scheduled_at),
-        )
-        if self.cause is not None and not self.posted:
-            return self._unposted_cancel(base, self.cause, now)
-        if self.failure is not None:
-            reason, message = self.failure
-            self.completed = self.completed or now
-            return replace(
-                base, phase=Phase.SCHEDULE_FAILED, reason=reason, message=message, completed=self.completed
-            )
-        outcome = self.outcome()
-        if outcome is None:
-            return replace(base, starts_before=promise) if wait is not None else None
-        self.note_times(outcome, now)
-        pod = outcome.pod
-        return replace(
-            base,
-            phase=outcome.phase,
-            reason=outcome.reason,
-            message=outcome.message,
-            started=self.started,
-            completed=self.completed if outcome.phase.terminal else None,
-            k8s_job_name=self.job_name,
-            pod_name=pod.name if pod else record.status.pod_name,
-            node_name=(pod.node or None) if pod else record.status.node_name,
-            exit_code=outcome.exit_code,
-            returned=outcome.returned,
-        )
-
-    def _unposted_cancel(self, base: Facts, cause: Cause, now: int) -> Facts:
-        """Return the end of a run that waited; what a given-up attempt has left must end first."""
-        if self.leftovers:
-            return replace(base, phase=Phase.CANCELING, reason=cause.value, message=cause.stopping)
-        if not self.unsure:
-            self.completed = self.completed or now
-        return replace(
-            base,
-            phase=Phase.CANCELED,
-            reason=cause.value,
-            message=f"{cause.words} while the run waited",
-            scheduled=None,
-            completed=self.completed or now,
-        )
-
-    def given_up_facts(self, now: int) -> Facts:
-        """Return the status of a run whose attempt did not start in the hole that it was given."""
-        assert self.record is not None
-        assert self.decision is not None
-        why = f"not started within {self.decision.start_seconds} s, all that a promise to another run left"
-        over = Attempted(
-            number=self.attempt,
-            reason="BackfillMissed",
-            message=why,
-            k8s_job_name=self.job_name,
-            scheduled_at=times.text(self.decision.scheduled),
-            completed_at=times.text(now),
-        )
-        return Facts(
-            job_id=self.record.status.job_id or identity.job_id(self.record.created, self.uid),
-            generation=self.record.generation,
-            phase=Phase.PENDING,
-            reason="BackfillMissed",
-            message=f"{why}; back in its old place",
-            created=self.created,
-            attempts=(*self.record.status.attempts, over)[-ATTEMPTS_MAX:],
-        )
-
-    def _worth_a_write(self, facts: Facts, now: int) -> bool:
-        """Every change of phase is; a new reason is when the run has waited long enough to be told."""
-        assert self.record is not None
-        stored = self.record.status
-        if facts.phase.value != stored.phase:
-            return True
-        if stored.observed_generation != -1 and stored.observed_generation != facts.generation:
-            return True
-        promised = facts.starts_before is not None
-        news = word(facts.reason) != stored.reason or promised != (stored.starts_before is not None)
-        return news and now >= self.next_word(facts.phase)
-
-    def next_word(self, phase: Phase) -> int:
-        """When the next change of reason alone may be written, microseconds since the epoch."""
-        since = self.created
-        if phase is not Phase.PENDING and self.decision is not None:
-            since = self.decision.scheduled
-        return max(since + PATIENCE, self.spoke + QUIET if self.spoke else 0)
