@@ -155,7 +155,8 @@ class Books:
 
     def hold(self, holding: Holding) -> None:
         """Count a holding; one with the same uid is replaced."""
-        self.drop(holding.uid)
+        if holding.uid in self.holdings:
+            self.drop(holding.uid)
         self.holdings[holding.uid] = holding
         team = self.team(holding.team)
         self._count(team, holding, holding.request)

@@ -146,10 +146,7 @@ class Pool:
             except Exception as error:
                 self.fault = self._failed(error)
         self._promise()
-        looks = [*self._not_before.values(), *self._closed_until.values()]
-        if self.books.look_again is not None:
-            looks.append(self.books.look_again)
-        return Plan(tuple(starts), self.books.reservation, min(looks, default=None))
+        return Plan(tuple(starts), self.books.reservation, self._look_again())
 
     def why(self, uid: str, now: int) -> Wait | None:
         """Return why a run waits; None when it does not wait here, or would start at the next look."""
@@ -237,18 +234,20 @@ class Pool:
     def _refusal(self, start: Start) -> str:
         """Return why a proposed start must not be; "" when it may."""
         run, books = start.run, self.books
-        proposal = f"policy {self._policy.name} proposed {run.name or run.uid}"
-        if books.waiting.get(run.uid) is not run:
-            return f"{proposal}, which does not wait"
-        if not fits(books.free, run.request):
-            return f"{proposal}, which does not fit what is free"
-        if books.nodes is not None and books.nodes.roomiest(run.request, start.avoid_node) is None:
-            return f"{proposal}, which does not fit any node that it may be on"
         longest = books.settings.start_timeout_seconds
-        if not 0 < start.start_seconds <= longest:
-            return f"{proposal} with a start time of {start.start_seconds} s; it must be 1 to {longest}"
-        stop = rules.limit_stop(books.teams[run.team], run)
-        return f"{proposal}, which its team's limit stops: {stop.value}" if stop else ""
+        if books.waiting.get(run.uid) is not run:
+            fault = ", which does not wait"
+        elif not fits(books.free, run.request):
+            fault = ", which does not fit what is free"
+        elif books.nodes is not None and books.nodes.roomiest(run.request, start.avoid_node) is None:
+            fault = ", which does not fit any node that it may be on"
+        elif not 0 < start.start_seconds <= longest:
+            fault = f" with a start time of {start.start_seconds} s; it must be 1 to {longest}"
+        elif (stop := rules.limit_stop(books.teams[run.team], run)) is not None:
+            fault = f", which its team's limit stops: {stop.value}"
+        else:
+            return ""
+        return f"policy {self._policy.name} proposed {run.name or run.uid}{fault}"
 
     def _admit(self, start: Start, now: int) -> Start:
         run, books = start.run, self.books
@@ -261,7 +260,7 @@ class Pool:
         until = latest_end(scheduled, start.start_seconds, run.timeout_seconds)
         books.hold(Holding(run.uid, run.team, run.critical, run.request, until, node))
         books.teams[run.team].last_served = scheduled
-        return start._replace(scheduled=scheduled)
+        return Start(run, start.start_seconds, start.avoid_node, start.backfill, start.guaranteed, scheduled)
 
     def _note_change(self, known: Holding, holding: Holding) -> None:
         """Note what may break a promise: a pod is not where it was likely, or ends later than was known."""
@@ -328,7 +327,16 @@ class Pool:
         self.books.moved.add(run.team)
         return run
 
+    def _look_again(self) -> int | None:
+        """Return when time alone may change something: a back-off ends, or what the policy says."""
+        looks = [*self._not_before.values(), *self._closed_until.values()]
+        if self.books.look_again is not None:
+            looks.append(self.books.look_again)
+        return min(looks, default=None)
+
     def _end_back_offs(self, now: int) -> None:
+        if not self._not_before and not self._closed_until:
+            return
         over = [uid for uid, until in self._not_before.items() if until <= now]
         open_again = [namespace for namespace, until in self._closed_until.items() if until <= now]
         for uid in over:

@@ -31,8 +31,11 @@ class Promises:
 
     def made(self, held: Reservation) -> None:
         """Note a promise; it may only come earlier. Those of less urgent runs that it displaced may break."""
-        known = self._open.get(held.uid, _Promise(held.before, held.weight))
-        self._open[held.uid] = known._replace(before=min(known.before, held.before))
+        known = self._open.get(held.uid)
+        if known is None:
+            self._open[held.uid] = _Promise(held.before, held.weight)
+        elif held.before < known.before:
+            self._open[held.uid] = known._replace(before=held.before)
         self._disturb("MoreUrgentClass", above=held.weight)
 
     def note(self, cause: str, uid: str | None = None) -> None:

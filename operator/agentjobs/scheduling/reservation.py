@@ -35,27 +35,20 @@ def outlook(books: Books, request: Amounts, now: int) -> Outlook | None:
     ends up to S.
     """
     free, ends, holdings = books.free, books.ends, books.holdings
-    lacking = [
-        (index, asked - there)
-        for index, (there, asked) in enumerate(zip(free, request, strict=True))
-        if asked and there is not None and asked > there
-    ]
-    freed = [0, 0, 0, 0]
     by_node: dict[str, Amounts] = {}
     position = bisect_right(ends, (now, _LAST))
     while position < len(ends):
         until = ends[position][0]
         while position < len(ends) and ends[position][0] == until:  # what ends together counts together
             holding = holdings[ends[position][1]]
-            for index, amount in enumerate(holding.request):
-                freed[index] += amount
+            free = free.less(NOTHING.minus(holding.request))
             if books.nodes is not None and holding.node is not None:
                 by_node[holding.node] = by_node.get(holding.node, NOTHING).plus(holding.request)
             position += 1
-        if all(freed[index] >= lack for index, lack in lacking):
+        if fits(free, request):
             node = _node(books, request, by_node)
             if node is not None or books.nodes is None:
-                return Outlook(until, node, free.less(request.minus(Amounts(*freed))))
+                return Outlook(until, node, free.less(request))
     return None
 
 
@@ -86,32 +79,32 @@ class Booking:
     """What the reservation in the books means for everybody else; its promise is only ever moved forward."""
 
     def __init__(self) -> None:
+        self.holder: Run | None = None
         self._outlook: Outlook | None = None
         self._worked_out: tuple[str, int] = ("", 0)  # for which holder and version of the books
         self._good = (0, 0)  # from when until when: as ends pass, S may be another
 
-    def holder(self, books: Books) -> Run | None:
-        """Return the holder's run; it loses the reservation with its wait, by a change of class, at a limit,
-        or when the pool has become too small for it."""
-        if books.reservation is None:
-            return None
-        run = books.waiting.get(books.reservation.uid)
-        if (
-            run is None
-            or run.weight != books.reservation.weight
-            or rules.limit_stop(books.teams[run.team], run)
-            or _too_large(books, run)
-        ):
-            books.reservation = None
-            return None
-        return run
+    def renew(self, books: Books) -> None:
+        """Find the holder in changed books; it loses the reservation with its wait, by a change of class, at
+        a limit, or when the pool has become too small for it."""
+        held = books.reservation
+        run = None if held is None else books.waiting.get(held.uid)
+        kept = run is not None and held is not None and run.weight == held.weight
+        if run is None or not kept or rules.limit_stop(books.teams[run.team], run) or _too_large(books, run):
+            self.release(books)
+        else:
+            self.holder = run
+
+    def release(self, books: Books) -> None:
+        """Free the reservation: its holder starts."""
+        self.holder = books.reservation = None
 
     def take(self, books: Books, run: Run, now: int) -> bool:
         """Give the reservation to a run that lacks room; False when nobody can say when it would start."""
         seen = outlook(books, run.request, now)
         if seen is None:
             return False
-        books.reservation = Reservation(run.uid, run.weight, seen.at, seen.node)
+        books.reservation, self.holder = Reservation(run.uid, run.weight, seen.at, seen.node), run
         self._keep(books, run, seen, now)
         return True
 
@@ -120,8 +113,8 @@ class Booking:
         seen, held = self.outlook(books, now), books.reservation
         if seen is None or held is None:
             return
-        known = told is not None and told[:2] == held[:2]
-        if seen.at < held.before or not known:
+        known = told is not None and told.uid == held.uid and told.weight == held.weight
+        if seen.at < held.before or (not known and seen[:2] != held[2:]):
             books.reservation = held._replace(before=seen.at, node=seen.node)
 
     def outlook(self, books: Books, now: int) -> Outlook | None:
@@ -130,7 +123,7 @@ class Booking:
         Where nobody can say when the holder starts any more, or it has room and waits for what is guaranteed
         to others, the promise stands in for S, and what is free now for what is free then.
         """
-        run, held = self.holder(books), books.reservation
+        run, held = self.holder, books.reservation
         if run is None or held is None:
             return None
         if self._worked_out != (run.uid, books.version) or not self._good[0] <= now < self._good[1]:
@@ -163,9 +156,9 @@ class Booking:
             return None
         return self.outlook(books, now)
 
-    def binds_others(self, books: Books, run: Run) -> bool:
+    def binds_others(self, run: Run) -> bool:
         """Whether the reservation is held against a run, and by another team."""
-        holder = self.holder(books)
+        holder = self.holder
         return holder is not None and holder.team != run.team and holder.weight <= run.weight
 
     def start(self, books: Books, standing: Standing, run: Run, now: int, *, alone: bool) -> Start | None:
@@ -230,5 +223,5 @@ def _leaves_share(books: Books, standing: Standing, run: Run, holder: Run, seen:
         over = holding.until is not None and now < holding.until <= seen.at
         if holding.team == run.team and not over:
             held = held.plus(holding.request)
-    beyond = rules.beyond_share(standing, standing.top(run.team), held, holder.request)
+    beyond = rules.beyond_share(standing.top(run.team), held, holder.request)
     return rules.headroom_left(standing, seen.left.less(run.request), NOTHING, beyond)

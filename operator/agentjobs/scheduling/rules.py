@@ -7,10 +7,11 @@ resource without a finite capacity is left out of account.
 from __future__ import annotations
 
 from math import lcm
+from operator import mul
 
 from agentjobs.scheduling.books import Books, Team
 from agentjobs.scheduling.model import PoolSettings, Run, Wait, WaitReason
-from agentjobs.scheduling.resources import NO_BOUNDS, NOTHING, Amounts, Bounds, ceil_percent, short
+from agentjobs.scheduling.resources import NO_BOUNDS, NOTHING, Amounts, Bounds, ceil_percent, fits, short
 
 UNITS = {
     "slots": "slots",
@@ -26,24 +27,20 @@ class Standing:
     """What the pool's settings mean in numbers; made anew when they or the capacity change.
 
     Attributes:
-        share: what any team may always hold; None without a finite capacity.
+        share: what any team may always hold; None where there is no capacity, or a capacity without end.
         headroom: what a team that goes beyond its share must leave free; 0 without a finite capacity.
         guaranteed: by team, scaled down where all guarantees together are more than there is.
-        finite: indexes of the resources with a capacity that is not zero.
     """
 
     def __init__(self, settings: PoolSettings, capacity: Bounds) -> None:
-        self.share = Bounds(
-            *(None if c is None else ceil_percent(settings.share_percent, c) for c in capacity)
-        )
+        self.share = Bounds(*(ceil_percent(settings.share_percent, c) if c else None for c in capacity))
         headroom = [0 if c is None else ceil_percent(settings.headroom_percent, c) for c in capacity]
         if capacity.slots is not None:
             headroom[0] = max(1, headroom[0])
         self.headroom = Amounts(*headroom)
         self.guaranteed = _scaled(settings, capacity)
-        self.finite = [index for index, c in enumerate(capacity) if c]
-        self._common = lcm(*(capacity[index] or 1 for index in self.finite))
-        self._factors = [self._common // (capacity[index] or 1) for index in self.finite]
+        common = lcm(*(c for c in capacity if c))
+        self._factors = [common // c if c else 0 for c in capacity]
 
     def dominant_share(self, team: Team) -> int:
         """Return the team's dominant share divided by its weight, as an integer that orders exactly (rule 2).
@@ -53,12 +50,7 @@ class Standing:
         1,000,000·a/v orders them as they are, and equal ones are equal. Without a finite capacity the
         share is the number of runs.
         """
-        held = team.held
-        if self.finite:
-            pairs = zip(self.finite, self._factors, strict=True)
-            numerator = max(held[index] * factor for index, factor in pairs)
-        else:
-            numerator = team.live
+        numerator = max(map(mul, team.held, self._factors)) if any(self._factors) else team.live
         return numerator * _WEIGHT_LIMIT**2 // team.settings.weight
 
     def thousandths(self, held: Amounts) -> int | None:
@@ -125,16 +117,17 @@ def never_fits(settings: PoolSettings, team: str, request: Amounts, *, critical:
 # -- rule 4: share -----------------------------------------------------------------------------------
 
 
-def beyond_share(standing: Standing, tops: Bounds, held: Amounts, request: Amounts) -> int:
+def beyond_share(top: Bounds, held: Amounts, request: Amounts) -> int:
     """Return the resources, as a bit mask, in which a request takes a team beyond its share.
 
     The first use of a resource is always within it. A run with an empty mask is not stopped by rule 4,
     any other only while less than the headroom would stay free of one of these resources.
     """
+    if fits(top.less(held), request):
+        return 0
     mask = 0
-    for index in standing.finite:
-        asked, used, top = request[index], held[index], tops[index]
-        if asked and used > 0 and top is not None and used + asked > top:
+    for index, (asked, used, most) in enumerate(zip(request, held, top, strict=True)):
+        if asked and used > 0 and most is not None and used + asked > most:
             mask |= 1 << index
     return mask
 
