@@ -172,10 +172,10 @@ def _pool(nodes: int) -> Pool:
 
 
 def _run(number: int, teams: int, created: int) -> Run:
-    # Steps that share no factor with what they count through mix classes, teams and shapes.
-    weight = _CLASSES[number * 7 % len(_CLASSES)]
-    request = _REQUESTS[number // 5 * 3 % len(_REQUESTS)]
-    timeout = _TIMEOUTS[number // 20 * 2 % len(_TIMEOUTS)]
+    mixed = number * 2_654_435_761 % (1 << 32)  # so that every team has runs of every class and shape
+    weight = _CLASSES[(mixed >> 3) % len(_CLASSES)]
+    request = _REQUESTS[(mixed >> 9) % len(_REQUESTS)]
+    timeout = _TIMEOUTS[(mixed >> 15) % len(_TIMEOUTS)]
     team = f"team-{number * 7919 % teams}"
     return Run(str(number), "default", team, weight, weight == 0, created, number, request, timeout)
 

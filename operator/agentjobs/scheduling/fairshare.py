@@ -16,7 +16,7 @@ from agentjobs.scheduling.books import Books, Team
 from agentjobs.scheduling.known import Known
 from agentjobs.scheduling.lineup import Entry, Group, Kind, Lineup
 from agentjobs.scheduling.model import Run, Start, Wait, WaitReason
-from agentjobs.scheduling.reservation import Booking, has_room
+from agentjobs.scheduling.reservation import Booking, beside, has_room
 from agentjobs.scheduling.resources import NOTHING, Amounts, Bounds
 from agentjobs.scheduling.rules import Standing
 
@@ -51,14 +51,14 @@ class FairShare:
         It may where less is kept for guarantees now, or where it delayed the reservation's holder.
         """
         for weight in sorted(self._lineup.classes):
-            if self._closed(books, weight):
-                break
             while (start := self._first(books, weight, now)) is not None:
                 kept = self._kept_total
                 yield start
                 self.refresh(books, now)
                 if start.guaranteed or self._kept_total != kept:
                     return True
+            if self._closed(books, weight):
+                break
         return False
 
     def _first(self, books: Books, weight: int, now: int) -> Start | None:
@@ -67,6 +67,8 @@ class FairShare:
         if holder is not None and holder.weight == weight and self._holder_fits(books, holder):
             self.booking.release(books)
             return Start(holder, books.settings.start_timeout_seconds)
+        if self._closed(books, weight):
+            return None
         self._line_up_to(books, weight)
         heads = self._heads(books, weight, now)
         while heads:
@@ -74,7 +76,7 @@ class FairShare:
             if not self._parked_above(books, entry.run):
                 if not has_room(books, entry.run.request):
                     if self.booking.take(books, entry.run, now):
-                        heads = self._heads(books, weight, now)
+                        heads = [] if self._closed(books, weight) else self._heads(books, weight, now)
                     continue  # the rest of its group has no room either
                 start = self.how(books, entry.run, group.kind, now)
                 if start is not None:
@@ -86,28 +88,38 @@ class FairShare:
 
     def _heads(self, books: Books, weight: int, now: int) -> list[tuple[Entry, Group]]:
         """Return, as a heap, the first heads of those groups that may start or take the reservation."""
-        heads: list[tuple[Entry, Group]] = []
-        if self._closed(books, weight):
-            return heads
-        free, wanted = books.free, self._reservation_open(books, weight)
-        for group in self._lineup.classes[weight].groups.values():
-            kind = group.kind
-            useless = not wanted and self._stuck(books, kind, weight, now)
-            if (useless and not group.behind) or self.parked(kind, free):
-                continue
-            self._lineup.release(group)
-            if not useless:
-                heads.append((group.entries[0], group))
+        lined, free = self._lineup.classes[weight], books.free
+        for group in [group for group in lined.parking if not self.parked(group.kind, free)]:
+            self._lineup.release(weight, group)
+        groups = list(lined.groups.values())
+        if not self._reservation_open(books, weight):
+            groups = self._with_room(books, groups, now)
+        kept = self._kept_total != NOTHING
+        heads = [
+            (group.entries[0], group)
+            for group in groups
+            if not (group.kind.beyond or kept) or not self.parked(group.kind, free)
+        ]
         heapify(heads)
         return heads
 
-    def _stuck(self, books: Books, kind: Kind, weight: int, now: int) -> bool:
-        """Whether a kind finds no room now, or only room that the reservation's holder needs."""
-        if not has_room(books, kind.request):
-            return True
-        return not kind.exempt and self.booking.delayed_by(
-            books, kind.request, kind.timeout_seconds, weight, now
-        )
+    def _with_room(self, books: Books, groups: list[Group], now: int) -> list[Group]:
+        """Return the groups that find room which the reservation's holder does not need."""
+        fitting = {
+            request for request in {group.kind.request for group in groups} if has_room(books, request)
+        }
+        groups = [group for group in groups if group.kind.request in fitting]
+        seen = self.booking.outlook(books, now)
+        if not groups or seen is None:
+            return groups
+        longest = self.booking.longest(books, now) or 0
+        return [
+            group
+            for group in groups
+            if group.kind.exempt
+            or group.kind.timeout_seconds <= longest
+            or beside(books, group.kind.request, seen)
+        ]
 
     def _parked_above(self, books: Books, run: Run) -> bool:
         """Whether a more urgent run of its own team parks a head (rule 6); then it is taken out.
@@ -119,8 +131,7 @@ class FairShare:
                 return False
             placed = self._lineup.classes[weight].placed.get(run.team)
             if placed is not None and self.stopped(books, placed[0].run, placed[1].kind):
-                self._lineup.classes[run.weight].take(run.team)
-                placed[1].behind.add((run.weight, run.team))
+                self._lineup.park(run, weight, placed[1])
                 return True
         return False
 
@@ -150,16 +161,14 @@ class FairShare:
 
     def parked(self, kind: Kind, free: Bounds) -> WaitReason | None:
         """Return which of rules 5 and 4 stops every head of a kind."""
-        if not self._guarantee_allows(kind, free):
+        if self._kept_total != NOTHING and not self._guarantee_allows(kind, free):
             return WaitReason.GUARANTEED_TO_OTHERS
         if kind.beyond and not rules.headroom_left(self.standing, free, kind.request, kind.beyond):
             return WaitReason.TEAM_SHARE
         return None
 
     def _guarantee_allows(self, kind: Kind, free: Bounds) -> bool:
-        if kind.exempt or self._kept_total == NOTHING:
-            return True
-        return rules.leaves_guaranteed(free, kind.request, self.kept_for_others(kind))
+        return kind.exempt or rules.leaves_guaranteed(free, kind.request, self.kept_for_others(kind))
 
     def kept_for_others(self, kind: Kind) -> Amounts:
         """Return what rule 5 keeps for other teams than a kind's own."""

@@ -45,7 +45,7 @@ class Group:
 
     Attributes:
         entries: in order; never empty.
-        behind: by class and team, heads that were taken out because one of this group parks them (rule 6).
+        behind: by class and team, heads that were taken out because one of this group parks them.
     """
 
     __slots__ = ("behind", "entries", "kind")
@@ -68,14 +68,16 @@ class Heads:
         groups: by what their heads have in common.
         placed: by team, its head and in which group it is.
         outdated: teams that changed since they were lined up; they are lined up anew when it matters.
+        parking: groups that have something behind them.
     """
 
-    __slots__ = ("groups", "outdated", "placed")
+    __slots__ = ("groups", "outdated", "parking", "placed")
 
     def __init__(self) -> None:
         self.groups: dict[Kind, Group] = {}
         self.placed: dict[str, tuple[Entry, Group]] = {}
         self.outdated: set[str] = set()
+        self.parking: set[Group] = set()
 
     def put(self, kind: Kind, entry: Entry) -> None:
         """Put a head in; its team must have none there."""
@@ -93,6 +95,7 @@ class Heads:
             del group.entries[bisect_left(group.entries, entry)]
             if not group.entries:
                 del self.groups[group.kind]
+                self.parking.discard(group)
 
 
 class Lineup:
@@ -106,12 +109,18 @@ class Lineup:
         for weight in team.lines:
             if weight not in self.classes:
                 self.classes[weight] = Heads()
-        for weight, heads in self.classes.items():
-            if weight in team.lines or team.id in heads.placed:
-                heads.outdated.add(team.id)
+        for heads in self.classes.values():
+            heads.outdated.add(team.id)
 
-    def release(self, group: Group) -> None:
-        """Line up anew what a group kept behind: it is not parked any more."""
-        for weight, team in group.behind:
-            self.classes[weight].outdated.add(team)
+    def park(self, run: Run, weight: int, group: Group) -> None:
+        """Take a head out because one of a group, of a more urgent class, parks it (rule 6)."""
+        self.classes[run.weight].take(run.team)
+        self.classes[weight].parking.add(group)
+        group.behind.add((run.weight, run.team))
+
+    def release(self, weight: int, group: Group) -> None:
+        """Line up anew what a group parked: it is not stopped any more."""
+        for below, team in group.behind:
+            self.classes[below].outdated.add(team)
         group.behind.clear()
+        self.classes[weight].parking.discard(group)

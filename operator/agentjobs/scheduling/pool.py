@@ -239,7 +239,7 @@ class Pool:
             fault = ", which does not wait"
         elif not fits(books.free, run.request):
             fault = ", which does not fit what is free"
-        elif books.nodes is not None and books.nodes.roomiest(run.request, start.avoid_node) is None:
+        elif books.nodes is not None and not books.nodes.fits(run.request, start.avoid_node):
             fault = ", which does not fit any node that it may be on"
         elif not 0 < start.start_seconds <= longest:
             fault = f" with a start time of {start.start_seconds} s; it must be 1 to {longest}"

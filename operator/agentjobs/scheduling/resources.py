@@ -50,6 +50,20 @@ class Bounds(NamedTuple):
             ),
         )
 
+    def more(self, freed: Amounts) -> Bounds:
+        """Return what is left when `freed` is given back."""
+        slots, cpu, memory, gpu = self
+        freed_slots, freed_cpu, freed_memory, freed_gpu = freed
+        return _new(
+            Bounds,
+            (
+                None if slots is None else slots + freed_slots,
+                None if cpu is None else cpu + freed_cpu,
+                None if memory is None else memory + freed_memory,
+                None if gpu is None else gpu + freed_gpu,
+            ),
+        )
+
 
 NO_BOUNDS = Bounds()
 NOTHING = Amounts()

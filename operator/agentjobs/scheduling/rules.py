@@ -11,7 +11,7 @@ from operator import mul
 
 from agentjobs.scheduling.books import Books, Team
 from agentjobs.scheduling.model import PoolSettings, Run, Wait, WaitReason
-from agentjobs.scheduling.resources import NO_BOUNDS, NOTHING, Amounts, Bounds, ceil_percent, fits, short
+from agentjobs.scheduling.resources import NO_BOUNDS, NOTHING, Amounts, Bounds, ceil_percent, short
 
 UNITS = {
     "slots": "slots",
@@ -20,6 +20,7 @@ UNITS = {
     "gpu_count": "GPUs",
 }
 _ONE = {**UNITS, "slots": "slot", "cpu_millicores": "millicore of CPU", "gpu_count": "GPU"}
+_BITS = (1, 2, 4, 8)  # of the resources in a mask
 _WEIGHT_LIMIT = 1000  # of an AgentTeam
 
 
@@ -39,8 +40,10 @@ class Standing:
             headroom[0] = max(1, headroom[0])
         self.headroom = Amounts(*headroom)
         self.guaranteed = _scaled(settings, capacity)
+        self._tops = {team: _at_least(self.share, owed) for team, owed in self.guaranteed.items()}
         common = lcm(*(c for c in capacity if c))
         self._factors = [common // c if c else 0 for c in capacity]
+        self._finite = any(capacity)
 
     def dominant_share(self, team: Team) -> int:
         """Return the team's dominant share divided by its weight, as an integer that orders exactly (rule 2).
@@ -50,7 +53,7 @@ class Standing:
         1,000,000·a/v orders them as they are, and equal ones are equal. Without a finite capacity the
         share is the number of runs.
         """
-        numerator = max(map(mul, team.held, self._factors)) if any(self._factors) else team.live
+        numerator = max(map(mul, team.held, self._factors)) if self._finite else team.live
         return numerator * _WEIGHT_LIMIT**2 // team.settings.weight
 
     def thousandths(self, held: Amounts) -> int | None:
@@ -60,10 +63,11 @@ class Standing:
 
     def top(self, team: str) -> Bounds:
         """Return F of rule 4: the pool's share, or what the team is guaranteed where that is more."""
-        owed = self.guaranteed.get(team)
-        if owed is None:
-            return self.share
-        return Bounds(*(None if s is None else max(s, o) for s, o in zip(self.share, owed, strict=True)))
+        return self._tops.get(team, self.share)
+
+
+def _at_least(share: Bounds, owed: Amounts) -> Bounds:
+    return Bounds(*(None if s is None else max(s, o) for s, o in zip(share, owed, strict=True)))
 
 
 def _scaled(settings: PoolSettings, capacity: Bounds) -> dict[str, Amounts]:
@@ -123,12 +127,10 @@ def beyond_share(top: Bounds, held: Amounts, request: Amounts) -> int:
     The first use of a resource is always within it. A run with an empty mask is not stopped by rule 4,
     any other only while less than the headroom would stay free of one of these resources.
     """
-    if fits(top.less(held), request):
-        return 0
     mask = 0
-    for index, (asked, used, most) in enumerate(zip(request, held, top, strict=True)):
+    for bit, asked, used, most in zip(_BITS, request, held, top, strict=True):
         if asked and used > 0 and most is not None and used + asked > most:
-            mask |= 1 << index
+            mask |= bit
     return mask
 
 
