@@ -29,6 +29,9 @@ TESTS = Path(__file__).parents[1] / "unit" / "scheduling"
 SELECTION = (
     "test_worked_examples",
     "test_rules",
+    "test_reservation",
+    "test_reasons",
+    "test_odd_input",
     "test_policy_port",
     "test_explanation",
     "test_promises",

@@ -1,0 +1,112 @@
+"""What must have a defined outcome however odd it is."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agentjobs.scheduling.books import Books
+from agentjobs.scheduling.model import (
+    SECOND,
+    Holding,
+    PoolSettings,
+)
+from agentjobs.scheduling.pool import Pool
+from agentjobs.scheduling.resources import Amounts, Bounds
+from tests.unit.scheduling.scene import START, Scene, amounts, team
+
+
+@pytest.mark.parametrize("slots", [0, 1])
+def test_a_pool_with_less_than_what_runs_starts_nothing_and_stops_nothing(slots: int) -> None:
+    scene = Scene(slots=3)
+    scene.submit("blue-1", count=3)
+    scene.look()
+    scene.configure(slots=slots)
+    scene.submit("red-1")
+    assert scene.look() == []
+    assert scene.pool.books.free.slots == slots - 3
+    assert scene.why("red-1") == ("NeverFits" if slots == 0 else "NoFreeSlot")
+    scene.finish("blue-1", "blue-2", "blue-3")
+    scene.configure(slots=1)
+    assert scene.look() == ["red-1"]
+
+
+def test_a_limit_below_what_runs() -> None:
+    scene = Scene(slots=8)
+    scene.submit("blue-1", count=4)
+    scene.look()
+    scene.configure(teams={"blue": team(limit=Bounds(2))})
+    scene.submit("blue-5")
+    assert scene.look() == []
+    assert scene.message("blue-5") == "needs 1 slot; the team may hold 2 and holds 4"
+    scene.finish("blue-1", "blue-2", "blue-3")
+    assert scene.look() == ["blue-5"]
+
+
+def test_a_team_that_vanishes_while_it_runs_holds_on() -> None:
+    scene = Scene(slots=4, teams={"blue": team(weight=9)}, admitted=frozenset({"blue", "red"}))
+    scene.submit("blue-1", count=5)
+    assert len(scene.look()) == 4
+    scene.configure(teams={}, admitted=frozenset({"red"}))
+    scene.submit("red-1")
+    assert scene.look() == []
+    assert scene.why("blue-5") == "TeamMissing"
+    scene.finish("blue-1")
+    assert scene.look() == ["red-1"]
+
+
+@given(st.lists(st.integers(-4_000, 4_000), max_size=12))
+def test_a_clock_that_goes_back_keeps_the_order_of_starts(steps: list[int]) -> None:
+    scene, last = Scene(slots=100), 0
+    for number, step in enumerate(steps):
+        scene.now += step
+        scene.submit(f"blue-{number}")
+        (start,) = scene.plan().starts
+        assert start.scheduled > last
+        last = start.scheduled
+
+
+def test_a_back_off_that_has_passed_wakes_nobody() -> None:
+    scene = Scene(slots=1)
+    scene.submit("a-1")
+    assert scene.look(50) == ["a-1"]
+    scene.submit("a-2")
+    scene.pool.wait(scene.pool.books.waiting["a-2"], not_before=(START + 40) * SECOND)
+    assert scene.plan().look_again is None
+    assert scene.why("a-2") == "NoFreeSlot"
+
+
+def test_how_many_wait() -> None:
+    scene = Scene(slots=1)
+    scene.submit("a-1", count=3)
+    scene.submit("b-1", request=amounts(2), count=2)
+    scene.look()
+    assert scene.pool.waiting == 4
+
+
+def test_unknown_runs_are_no_error() -> None:
+    pool = Pool("pool", Scene().pool._policy)
+    pool.leave("nobody")
+    pool.leave("nobody", ended=START)
+    pool.hold(Holding("a-1", "a", False, amounts(), None))
+    pool.hold(Holding("a-1", "a", False, amounts(2), None))
+    assert pool.books.held == Amounts(2)
+    pool.leave("a-1")
+    assert pool.books.held == Amounts()
+
+
+def test_ten_thousand_teams() -> None:
+    scene = Scene(slots=100)
+    for number in range(10_000):
+        scene.submit(f"team{number}-1")
+    assert scene.look() == [f"team{number}-1" for number in range(100)]
+    scene.finish("team7-1")
+    assert scene.look() == ["team100-1"]
+    assert scene.why("team9999-1") == "NoFreeSlot"
+
+
+def test_a_request_for_nothing_that_is_bounded_always_fits() -> None:
+    books = Books()
+    books.configure(PoolSettings(Bounds(None, 0)))
+    scene = Scene(cpu=0)
+    scene.submit("blue-1", count=3)
+    assert len(scene.look()) == 3

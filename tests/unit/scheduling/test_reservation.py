@@ -1,0 +1,225 @@
+"""The reservation, backfill and nodes (rules 6 and 7)."""
+
+import pytest
+
+from agentjobs.scheduling.model import (
+    SECOND,
+    Reservation,
+)
+from agentjobs.scheduling.resources import Amounts, Bounds
+from tests.unit.scheduling.scene import CRITICAL, DEFAULT, HIGH, LOW, START, Scene, amounts, team
+
+GIB = 1_024
+
+
+def test_fragmented_nodes() -> None:
+    nodes = {"n1": Amounts(0, 4_000, 8 * GIB, 0), "n2": Amounts(0, 4_000, 8 * GIB, 0)}
+    scene = Scene(nodes=nodes)
+    scene.running("b-1", amounts(cpu=2_000), ends_in=500, node="n1")
+    scene.running("b-2", amounts(cpu=2_000), ends_in=900, node="n2")
+    scene.submit("a-1", request=amounts(cpu=3_000))
+    assert scene.look() == []
+    assert scene.why("a-1") == "NoNodeFits"
+    held = scene.pool.books.reservation
+    assert held is not None
+    assert (held.node, scene.promise) == ("n1", ("a-1", 500))
+    scene.submit("c-1", request=amounts(cpu=2_000), timeout=9_000)
+    assert [(start.run.uid, start.avoid_node) for start in scene.plan().starts] == [("c-1", "n1")]
+
+
+@pytest.mark.parametrize(
+    ("request_", "reason"),
+    [
+        (amounts(cpu=1), "InsufficientCPU"),
+        (amounts(memory=1), "InsufficientMemory"),
+        (amounts(gpus=1), "InsufficientGPU"),
+        (amounts(), "NoNodeFits"),
+    ],
+)
+def test_a_pool_without_nodes_has_nothing(request_: Amounts, reason: str) -> None:
+    scene = Scene(nodes={})
+    scene.submit("a-1", request=request_)
+    assert scene.look() == []
+    assert scene.why("a-1") == reason
+
+
+def test_a_run_larger_than_every_node_waits_and_holds_nothing_up() -> None:
+    scene = Scene(nodes={"n1": Amounts(0, 4_000)})
+    scene.submit("a-1", HIGH, amounts(cpu=5_000))
+    scene.submit("b-1", request=amounts(cpu=1_000))
+    assert scene.look() == ["b-1"]
+    assert scene.why("a-1") == "InsufficientCPU"
+    assert scene.promise is None
+
+
+def test_a_holder_whom_the_pool_has_become_too_small_for_loses_the_reservation() -> None:
+    nodes = {"n1": Amounts(0, 4_000), "n2": Amounts(0, 2_000)}
+    scene = Scene(nodes=nodes, share_percent=100)
+    scene.running("b-1", amounts(cpu=3_000), node="n1")
+    scene.submit("a-1", request=amounts(cpu=4_000))
+    scene.look()
+    assert scene.promise == ("a-1", 600)
+    scene.configure(nodes={"n2": Amounts(0, 2_000)})
+    scene.submit("c-1", request=amounts(cpu=1_000), timeout=80_000)
+    scene.look()
+    assert scene.promise != ("a-1", 600)
+
+
+def test_an_end_that_nobody_knows_makes_no_promise() -> None:
+    scene = Scene(slots=1)
+    scene.running("b-1", ends_in=None)
+    scene.submit("a-1")
+    scene.look()
+    assert (scene.promise, scene.why("a-1")) == (None, "NoFreeSlot")
+
+
+def test_an_overdue_run_does_not_count_as_ending() -> None:
+    scene = Scene(slots=1)
+    scene.running("b-1", ends_in=0)
+    scene.submit("a-1")
+    scene.look()
+    assert scene.promise is None
+
+
+def test_more_capacity_moves_a_promise_earlier() -> None:
+    scene = Scene(slots=5, gpus=2)
+    scene.running("b-1", amounts(gpus=1), ends_in=500)
+    scene.running("c-1", amounts(gpus=1), ends_in=900)
+    scene.submit("a-1", request=amounts(gpus=2))
+    scene.look()
+    assert scene.promise == ("a-1", 900)
+    scene.configure(gpus=3)
+    scene.look()
+    assert scene.promise == ("a-1", 500)
+
+
+def test_a_promise_moves_earlier_and_never_later() -> None:
+    scene = Scene(slots=2, gpus=2)
+    scene.running("b-1", amounts(gpus=1), ends_in=500)
+    scene.running("c-1", amounts(gpus=1), ends_in=900)
+    scene.submit("a-1", request=amounts(gpus=2))
+    scene.look()
+    assert scene.promise == ("a-1", 900)
+    scene.running("c-1", amounts(gpus=1), ends_in=700)
+    scene.look()
+    assert scene.promise == ("a-1", 700)
+    scene.running("c-1", amounts(gpus=1), ends_in=2_000)
+    scene.look()
+    assert scene.promise == ("a-1", 700)
+
+
+def test_a_run_parked_by_a_later_start_stops_its_teams_less_urgent_runs() -> None:
+    """a-2 lacks CPU alone, until b-1 takes the GPU that must stay free: then its share stops it, and a-3."""
+    scene = Scene(slots=10, cpu=8, gpus=4)
+    scene.running("a-1", amounts(gpus=1), ends_in=None)
+    scene.running("z-1", amounts(cpu=8, gpus=1), ends_in=None)
+    scene.submit("a-2", HIGH, amounts(cpu=8, gpus=1))
+    scene.submit("a-3", DEFAULT)
+    assert scene.why("a-2") == "InsufficientCPU"
+    scene.submit("b-1", DEFAULT, amounts(gpus=1))
+    assert scene.look() == ["b-1"]
+    assert (scene.why("a-2"), scene.why("a-3")) == ("TeamShare", "BehindOwn")
+    scene.finish("b-1")
+    assert scene.look() == ["a-3"]
+
+
+def test_a_start_that_brings_its_line_to_the_limit() -> None:
+    """a-1 lacks a GPU, nobody can say until when; the next default run is beyond the limit, and parks a-4."""
+    scene = Scene(slots=9, cpu=9, gpus=1, teams={"a": team(limit=Bounds(None, 1))})
+    scene.running("z-1", amounts(gpus=1), ends_in=None)
+    scene.submit("a-1", HIGH, amounts(gpus=1))
+    scene.submit("a-2", DEFAULT, amounts(cpu=1), count=2)
+    scene.submit("a-4", LOW)
+    assert scene.look() == ["a-2"]
+    assert (scene.why("a-3"), scene.why("a-4")) == ("TeamLimit", "BehindOwn")
+
+
+def test_the_holders_share_does_not_park_its_teams_less_urgent_runs() -> None:
+    scene = Scene(slots=10, cpu=8, gpus=2, headroom_percent=0)
+    scene.running("a-1", amounts(cpu=4), ends_in=500)
+    scene.running("z-1", amounts(gpus=1), ends_in=None)
+    scene.submit("a-2", HIGH, amounts(gpus=2))  # nobody can say when
+    scene.submit("a-3", DEFAULT, amounts(cpu=8))
+    scene.look()
+    assert scene.promise == ("a-3", 500)
+    scene.configure(headroom_percent=10)
+    scene.submit("b-1", DEFAULT, amounts(cpu=2), timeout=9_000)
+    scene.submit("a-4", LOW, timeout=60)
+    assert scene.look() == ["a-4"]
+    assert scene.why("b-1") == "BehindReservation"
+
+
+@pytest.mark.parametrize(
+    ("ends_in", "started"), [(0, []), (1, ["a-3"]), (1_800, ["a-3"]), (1_801, []), (None, [])]
+)
+def test_a_run_of_the_holders_team_leaves_it_within_its_share_at_its_start(
+    ends_in: int | None, started: list[str]
+) -> None:
+    """F is 2 of 8 slots. At S, 1,800, a-1 has ended or not; with a-3, the holder is second or third."""
+    scene = Scene(slots=8, gpus=4, headroom_percent=100)
+    scene.running("a-1", ends_in=ends_in)
+    scene.running("b-1", amounts(gpus=4), ends_in=1_800)
+    scene.submit("a-2", request=amounts(gpus=4))
+    scene.pool.books.reservation = Reservation("a-2", DEFAULT, (START + 1_800) * SECOND)
+    scene.submit("a-3", LOW, timeout=7_200)
+    assert scene.look() == started
+    assert scene.promise == ("a-2", 1_800)
+
+
+def test_a_run_denied_for_its_holders_share_starts_once_that_comes_later() -> None:
+    scene = Scene(slots=8, gpus=4, headroom_percent=100)
+    scene.running("a-1", ends_in=2_000)
+    scene.running("b-1", amounts(gpus=4), ends_in=1_800)
+    scene.submit("a-2", request=amounts(gpus=4))
+    scene.pool.books.reservation = Reservation("a-2", DEFAULT, (START + 1_800) * SECOND)
+    scene.submit("a-3", LOW, timeout=7_200)
+    assert scene.look() == []
+    scene.running("b-1", amounts(gpus=4), ends_in=2_500)
+    assert scene.look() == ["a-3"]
+
+
+def test_while_a_run_is_overdue_the_next_moment_is_s() -> None:
+    scene = Scene(slots=4, gpus=2)
+    scene.running("b-1", amounts(gpus=1), ends_in=500)
+    scene.running("c-1", amounts(gpus=1), ends_in=900)
+    scene.configure(gpus=3)
+    scene.submit("a-1", request=amounts(gpus=2))
+    scene.look()
+    assert scene.promise == ("a-1", 500)
+    scene.submit("d-1", request=amounts(gpus=1), timeout=340)
+    assert scene.look(500) == ["d-1"]  # 900 - 500 - 340 - 30 = 30 s to start in
+    assert scene.promise == ("a-1", 500)
+
+
+def test_a_critical_holder_and_an_own_run_that_is_not_critical() -> None:
+    scene = Scene(slots=8, gpus=4, teams={"a": team(critical_limit=Bounds(1))})
+    scene.running("b-1", amounts(gpus=4), ends_in=1_800)
+    scene.submit("a-1", CRITICAL, amounts(gpus=4))
+    scene.submit("a-2", timeout=60)
+    assert scene.look() == ["a-2"]
+    assert scene.promise == ("a-1", 1_800)
+
+
+def test_an_own_critical_run_leaves_a_critical_holder_within_the_critical_limit() -> None:
+    """a-1 came back before the holder in the line; it would end in time, but it is critical too."""
+    scene = Scene(slots=8, gpus=4, teams={"a": team(critical_limit=Bounds(1))})
+    scene.running("b-1", amounts(gpus=4), ends_in=1_800)
+    scene.submit("a-1", CRITICAL, timeout=60)
+    scene.submit("a-2", CRITICAL, amounts(gpus=4))
+    first = scene.pool.books.waiting["a-1"]
+    scene.pool.leave("a-1")
+    scene.look()
+    assert scene.promise == ("a-2", 1_800)
+    scene.pool.wait(first)
+    assert scene.look() == []
+    assert (scene.promise, scene.why("a-1")) == (("a-2", 1_800), "BehindReservation")
+    scene.configure(teams={})
+    assert scene.look() == ["a-1"]
+
+
+def test_nobody_need_look_again_for_a_window_of_the_only_team() -> None:
+    scene = Scene(slots=4)
+    scene.submit("blue-1")
+    scene.look()
+    scene.finish("blue-1")
+    assert scene.plan().look_again is None
