@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter, deque
+from collections import deque
 from dataclasses import replace
 
 from agentjobs.scheduling import explanation, rules
+from agentjobs.scheduling.aside import Aside
 from agentjobs.scheduling.books import Books
 from agentjobs.scheduling.explanation import Explanation
 from agentjobs.scheduling.model import Holding, Plan, PoolSettings, Reservation, Run, Start, Wait, WaitReason
@@ -32,10 +33,7 @@ class Pool:
         self.exists = False
         self.fault = ""  # what the policy did wrong at the last look
         self._policy = policy
-        self._aside: dict[str, tuple[Run, Wait]] = {}
-        self._aside_of: Counter[str] = Counter()  # by team
-        self._not_before: dict[str, int] = {}  # by uid: back-off of a run
-        self._closed_until: dict[str, int] = {}  # by namespace: back-off of a full quota
+        self._aside = Aside(name)
         self._looked = 0  # when it was last decided
         self._started: deque[tuple[int, Run]] = deque(maxlen=_REMEMBERED_STARTS)
         self._resumed: dict[str, int] = {}  # promises of before a restart, until the first look
@@ -64,8 +62,8 @@ class Pool:
         """
         self.books.drop(run.uid)
         if not_before > self._looked:
-            self._not_before[run.uid] = not_before
-        known = self.books.waiting.get(run.uid) or self._aside.get(run.uid, (None,))[0]
+            self._aside.not_before[run.uid] = not_before
+        known = self.books.waiting.get(run.uid) or self._aside.runs.get(run.uid, (None,))[0]
         if known != run:
             if known is not None and known.weight != run.weight:
                 self.promises.dropped(run.uid)
@@ -80,7 +78,7 @@ class Pool:
             likely = known.node if known is not None else self.books.nodes.roomiest(holding.request)
             holding = holding._replace(node=likely)
         if known is not None:
-            self._note_change(known, holding)
+            self.promises.moved(known, holding)
         if known != holding:
             self.books.hold(holding)
 
@@ -93,11 +91,11 @@ class Pool:
         run = self._withdraw(uid)
         holding = self.books.drop(uid)
         self.promises.dropped(uid)
-        if holding is not None and ended is not None and holding.until is not None and ended > holding.until:
-            self.promises.note("LostCapacity")
         gone = holding or run
         if gone is not None and ended is not None:
             self.remember(gone.team, ended=ended)
+            if holding is not None and holding.until is not None and ended > holding.until:
+                self.promises.note("LostCapacity")
 
     def remember(self, team: str, *, served: int = 0, ended: int = 0) -> None:
         """Note when a team's newest run was scheduled and its last one ended, as stored runs tell."""
@@ -113,7 +111,7 @@ class Pool:
 
     def close_namespace(self, namespace: str, until: int) -> None:
         """Start nothing in a namespace whose quota is full before `until`, microseconds since the epoch."""
-        self._closed_until[namespace] = until
+        self._aside.closed_until[namespace] = until
         for run in [run for run in self.books.waiting.values() if run.namespace == namespace]:
             self.promises.note("Quota", run.uid)
             self._withdraw(run.uid)
@@ -130,7 +128,8 @@ class Pool:
             now: microseconds since the epoch.
         """
         self._looked = now
-        self._end_back_offs(now)
+        if self._aside.end_back_offs(now):
+            self._recall()
         self._take_up()
         if self.books.ends and self.books.ends[0][0] < now:
             self.promises.note("LostCapacity")  # a run holds on beyond its latest end
@@ -146,11 +145,12 @@ class Pool:
             except Exception as error:
                 self.fault = self._failed(error)
         self._promise()
-        return Plan(tuple(starts), self.books.reservation, self._look_again())
+        looks = [look for look in (self._aside.look_again, self.books.look_again) if look is not None]
+        return Plan(tuple(starts), self.books.reservation, min(looks, default=None))
 
     def why(self, uid: str, now: int) -> Wait | None:
         """Return why a run waits; None when it does not wait here, or would start at the next look."""
-        aside, run = self._aside.get(uid), self.books.waiting.get(uid)
+        aside, run = self._aside.runs.get(uid), self.books.waiting.get(uid)
         if aside is None and run is None:
             return None
         if not self.exists:
@@ -171,7 +171,7 @@ class Pool:
 
     def explain(self, uid: str, now: int) -> Explanation | None:
         """Return everything that can be said of a run that waits; None when it does not wait here."""
-        aside, run = self._aside.get(uid), self.books.waiting.get(uid)
+        aside, run = self._aside.runs.get(uid), self.books.waiting.get(uid)
         run = aside[0] if aside is not None else run
         if run is None:
             return None
@@ -193,7 +193,7 @@ class Pool:
         None when it would start at the next look, and says why the first of its line waits where that is
         what it waits for.
         """
-        wait = self._shut_out(run)
+        wait = self._aside.why(self.books.settings, run)
         if wait is not None and self.exists and not self.books.settings.on_hold:
             return 0, wait
         if run.team not in self.books.teams and run.team not in self.books.settings.teams:
@@ -219,12 +219,12 @@ class Pool:
     @property
     def waiting(self) -> int:
         """How many runs wait, those set aside among them."""
-        return len(self.books.waiting) + len(self._aside)
+        return len(self.books.waiting) + len(self._aside.runs)
 
     def waiting_of(self, team: str) -> int:
         """How many runs of a team wait, those set aside among them."""
         known = self.books.teams.get(team)
-        return self._aside_of[team] + (sum(map(len, known.lines.values())) if known is not None else 0)
+        return self._aside.of[team] + (sum(map(len, known.lines.values())) if known is not None else 0)
 
     def _failed(self, error: Exception) -> str:
         return f"policy {self._policy.name} failed: {type(error).__name__}: {error}"
@@ -262,13 +262,6 @@ class Pool:
         books.teams[run.team].last_served = scheduled
         return Start(run, start.start_seconds, start.avoid_node, start.backfill, start.guaranteed, scheduled)
 
-    def _note_change(self, known: Holding, holding: Holding) -> None:
-        """Note what may break a promise: a pod is not where it was likely, or ends later than was known."""
-        if known.node is not None and holding.node != known.node:
-            self.promises.note("Placement")
-        if known.until is not None and (holding.until is None or holding.until > known.until):
-            self.promises.note("LostCapacity")
-
     def _take_up(self) -> None:
         runs = [self.books.waiting[uid] for uid in self._resumed if uid in self.books.waiting]
         if runs:
@@ -280,10 +273,8 @@ class Pool:
 
     def _promise(self) -> None:
         held = self.books.reservation
-        if held is None:
-            return
-        holder = self.books.waiting.get(held.uid)
-        if holder is None or holder.weight != held.weight:
+        holder = None if held is None else self.books.waiting.get(held.uid)
+        if held is None or holder is None or holder.weight != held.weight:
             self.books.reservation = None  # the pool is on hold or gone: its policy was not asked
             return
         self.promises.made(held)
@@ -293,63 +284,24 @@ class Pool:
     # -- setting aside ---------------------------------------------------------------------------
 
     def _line_up(self, run: Run) -> None:
-        wait = self._shut_out(run)
+        wait = self._aside.why(self.books.settings, run)
         if wait is None:
             self.books.wait(run)
         else:
-            self._aside[run.uid] = (run, wait)
-            self._aside_of[run.team] += 1
+            self._aside.put(run, wait)
             self.books.moved.add(run.team)
 
-    def _shut_out(self, run: Run) -> Wait | None:
-        """Return why a run may not be in line at all."""
-        settings = self.books.settings
-        if settings.admitted is not None and run.team not in settings.admitted:
-            return Wait(
-                WaitReason.TEAM_MISSING, f"pool {self.name} requires an AgentTeam with teamId {run.team!r}"
-            )
-        never = rules.never_fits(settings, run.team, run.request, critical=run.critical)
-        if never:
-            return Wait(WaitReason.NEVER_FITS, never)
-        if run.uid in self._not_before:
-            return Wait(WaitReason.RETRY_BACKOFF, "the next attempt waits after the last one failed")
-        if run.namespace in self._closed_until:
-            return Wait(
-                WaitReason.QUOTA_EXCEEDED, f"the quota of namespace {run.namespace} allows no further Job now"
-            )
-        return None
-
     def _withdraw(self, uid: str) -> Run | None:
-        if uid not in self._aside:
+        run = self._aside.take(uid)
+        if run is None:
             return self.books.withdraw(uid)
-        run, _ = self._aside.pop(uid)
-        self._aside_of[run.team] -= 1
         self.books.moved.add(run.team)
         return run
 
-    def _look_again(self) -> int | None:
-        """Return when time alone may change something: a back-off ends, or what the policy says."""
-        looks = [*self._not_before.values(), *self._closed_until.values()]
-        if self.books.look_again is not None:
-            looks.append(self.books.look_again)
-        return min(looks, default=None)
-
-    def _end_back_offs(self, now: int) -> None:
-        if not self._not_before and not self._closed_until:
-            return
-        over = [uid for uid, until in self._not_before.items() if until <= now]
-        open_again = [namespace for namespace, until in self._closed_until.items() if until <= now]
-        for uid in over:
-            del self._not_before[uid]
-        for namespace in open_again:
-            del self._closed_until[namespace]
-        if over or open_again:
-            self._recall()
-
     def _recall(self) -> None:
         """Look again at every run that was set aside, and at those in line that may not be any more."""
-        runs = [run for run, _ in self._aside.values()]
-        runs += [run for run in self.books.waiting.values() if self._shut_out(run) is not None]
+        runs = [run for run, _ in self._aside.runs.values()]
+        runs += [run for run in self.books.waiting.values() if self._aside.why(self.books.settings, run)]
         for run in runs:
             self._withdraw(run.uid)
             self._line_up(run)

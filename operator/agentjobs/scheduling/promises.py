@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import NamedTuple
 
-from agentjobs.scheduling.model import Reservation, Start
+from agentjobs.scheduling.model import Holding, Reservation, Start
 
 
 class _Promise(NamedTuple):
@@ -44,6 +44,13 @@ class Promises:
             self._disturb(cause)
         elif uid in self._open and not self._open[uid].cause:
             self._open[uid] = self._open[uid]._replace(cause=cause)
+
+    def moved(self, known: Holding, holding: Holding) -> None:
+        """Note that a pod is not where it was likely, or ends later than was known."""
+        if known.node is not None and holding.node != known.node:
+            self.note("Placement")
+        if known.until is not None and (holding.until is None or holding.until > known.until):
+            self.note("LostCapacity")
 
     def started(self, start: Start, now: int, held: Reservation | None) -> None:
         """Settle a run's promise at its start, or note that it went before the holder and why it could."""
