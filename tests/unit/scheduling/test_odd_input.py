@@ -75,6 +75,22 @@ def test_a_back_off_that_has_passed_wakes_nobody() -> None:
     assert scene.why("a-2") == "NoFreeSlot"
 
 
+def test_the_first_back_off_to_end_is_looked_for() -> None:
+    scene = Scene(slots=1)
+    scene.running("z-1")
+    scene.submit("a-1", count=3)
+    for name, seconds in (("a-1", 40), ("a-2", 20)):
+        scene.pool.wait(scene.pool.books.waiting[name]._replace(version=9), not_before=scene_time(seconds))
+    scene.pool.close_namespace("default", scene_time(30))
+    assert scene.plan().look_again == scene_time(20)
+    scene.look(20)
+    assert scene.plan().look_again == scene_time(30)
+
+
+def scene_time(seconds: int) -> int:
+    return (START + seconds) * SECOND
+
+
 def test_how_many_wait() -> None:
     scene = Scene(slots=1)
     scene.submit("a-1", count=3)

@@ -232,6 +232,17 @@ def test_what_is_kept_ends_with_the_first_run_beyond_the_guarantee() -> None:
     assert "1 are free, 2 are kept" in scene.message("b-1")
 
 
+def test_what_is_kept_grows_with_every_run_in_line() -> None:
+    scene = Scene(slots=4, gpus=2, teams={"a": team(guaranteed=amounts(2, gpus=2))})
+    scene.running("z-1", amounts(2, gpus=2), ends_in=None)
+    scene.submit("a-1", request=amounts(gpus=1))
+    assert scene.look() == []
+    scene.submit("a-2", request=amounts(gpus=1))
+    scene.submit("b-1")
+    assert scene.look() == []
+    assert "2 are free, 2 are kept" in scene.message("b-1")
+
+
 @pytest.mark.parametrize(("critical_limit", "kept"), [(None, 3), (2, 3), (1, 2), (0, 1)])
 def test_critical_runs_at_their_limit_are_not_kept_for(critical_limit: int | None, kept: int) -> None:
     own = team(guaranteed=amounts(3), critical_limit=Bounds(critical_limit))
