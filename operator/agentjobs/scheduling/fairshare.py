@@ -26,14 +26,16 @@ class FairShare:
 
     name: ClassVar[str] = "fair-share"
 
+    # Made anew when settings or capacity changed, the first time at the first look.
+    standing: Standing
+    _lineup: Lineup
+    _kept: dict[str, Amounts]  # by team: what rule 5 keeps for it
+    _kept_total: Amounts
+
     def __init__(self) -> None:
         self.booking = Booking()
         self.known = Known()
-        self.standing = Standing(Books().settings, Bounds())
-        self._lineup = Lineup()
         self._shares: dict[str, int] = {}  # by team: its place among teams (rule 2)
-        self._kept: dict[str, Amounts] = {}  # by team: what rule 5 keeps for it
-        self._kept_total = NOTHING
 
     # -- the pass --------------------------------------------------------------------------------
 
@@ -65,7 +67,6 @@ class FairShare:
         """Return the first start of a class; a head before it that lacks room takes the reservation."""
         holder = self.booking.holder
         if holder is not None and holder.weight == weight and self._holder_fits(books, holder):
-            self.booking.release(books)
             return Start(holder, books.settings.start_timeout_seconds)
         if self._closed(books, weight):
             return None
@@ -110,8 +111,7 @@ class FairShare:
         }
         groups = [group for group in groups if group.kind.request in fitting]
         seen = self.booking.outlook(books, now)
-        if not groups or seen is None:
-            return groups
+        assert seen is not None
         longest = self.booking.longest(books, now) or 0
         return [
             group

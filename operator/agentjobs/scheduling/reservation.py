@@ -90,10 +90,6 @@ class Booking:
         else:
             self.holder = run
 
-    def release(self, books: Books) -> None:
-        """Free the reservation: its holder starts."""
-        self.holder = books.reservation = None
-
     def take(self, books: Books, run: Run, now: int) -> bool:
         """Give the reservation to a run that lacks room; False when nobody can say when it would start."""
         position = _first_end(books, now)

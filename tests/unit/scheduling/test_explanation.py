@@ -47,6 +47,16 @@ def test_places_by_weight_and_by_what_is_held() -> None:
     ]
 
 
+def test_of_teams_whose_turns_fall_together_the_one_served_longest_ago_is_first() -> None:
+    """Blue's fourth turn comes with red's third, at 3/3 and 2/2."""
+    scene = Scene(slots=9, on_hold=True, teams={"blue": team(weight=3), "red": team(weight=2)})
+    scene.submit("blue-1", count=4)
+    scene.submit("red-1", count=4)
+    assert places(scene, "blue-4") == [(4, 6)]
+    scene.pool.remember("blue", served=START * SECOND)
+    assert places(scene, "blue-4") == [(4, 7)]
+
+
 def test_the_place_of_one_that_is_set_aside_and_of_nobody() -> None:
     scene = Scene(slots=1)
     scene.submit("blue-1", request=amounts(2))

@@ -1,18 +1,16 @@
 """What must have a defined outcome however odd it is."""
 
+from sys import getrefcount
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentjobs.scheduling.books import Books
-from agentjobs.scheduling.model import (
-    SECOND,
-    Holding,
-    PoolSettings,
-)
+from agentjobs.scheduling.books import Books, Line
+from agentjobs.scheduling.model import SECOND, Holding, PoolSettings, Run
 from agentjobs.scheduling.pool import Pool
 from agentjobs.scheduling.resources import Amounts, Bounds
-from tests.unit.scheduling.scene import START, Scene, amounts, team
+from tests.unit.scheduling.scene import DEFAULT, START, Scene, amounts, team
 
 
 @pytest.mark.parametrize("slots", [0, 1])
@@ -108,6 +106,14 @@ def test_unknown_runs_are_no_error() -> None:
     assert pool.books.held == Amounts(2)
     pool.leave("a-1")
     assert pool.books.held == Amounts()
+
+
+def test_a_line_keeps_nothing_of_a_run_that_left() -> None:
+    line, run = Line(), Run("a-1", "default", "a", DEFAULT, False, START, 1, amounts(), 60)
+    before = getrefcount(run)
+    line.add(run)
+    line.remove(run)
+    assert getrefcount(run) == before
 
 
 def test_ten_thousand_teams() -> None:

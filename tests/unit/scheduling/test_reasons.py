@@ -95,6 +95,26 @@ def test_words_name_the_resource_that_is_short() -> None:
     assert scene.message("c-1") == "needs 1 GPU; 1 are free, 1 are kept for what others are guaranteed"
 
 
+def test_words_pass_over_a_resource_that_leaves_just_enough() -> None:
+    scene = Scene(slots=8, gpus=4, teams={"g": team(guaranteed=amounts(1, gpus=1))})
+    scene.running("z-1", amounts(6, gpus=3))
+    scene.submit("g-1", request=amounts(gpus=1))
+    scene.submit("c-1", HIGH, amounts(gpus=1))
+    assert scene.message("c-1") == "needs 1 GPU; 1 are free, 1 are kept for what others are guaranteed"
+
+
+@pytest.mark.parametrize(("own", "others"), [(1, 6), (2, 4)])
+def test_words_of_a_share_name_the_resource_that_is_beyond_it_and_short(own: int, others: int) -> None:
+    """F is 2 slots and 1 GPU, H is 1 of each: of slots, a holds less than F, or leaves just enough free."""
+    scene = Scene(slots=8, gpus=4)
+    scene.running("a-1", amounts(own, gpus=1))
+    scene.running("z-1", amounts(others, gpus=2))
+    scene.submit("a-2", request=amounts(gpus=1))
+    assert scene.message("a-2").startswith(
+        "the team holds 1 GPU, its share is 1; more only while 1 stay free"
+    )
+
+
 def test_words_for_runs_with_and_without_a_name() -> None:
     for name, shown in (("", "a-1"), ("nightly", "nightly")):
         scene = Scene(slots=4, cpu=8, teams={"a": team(limit=Bounds(None, 8))})

@@ -217,6 +217,40 @@ def test_an_own_critical_run_leaves_a_critical_holder_within_the_critical_limit(
     assert scene.look() == ["a-1"]
 
 
+def test_a_look_that_gives_the_reservation_goes_on_with_others_of_its_class() -> None:
+    scene = Scene(slots=3, gpus=1)
+    scene.running("z-1", amounts(gpus=1))
+    scene.submit("a-1", request=amounts(gpus=1))
+    scene.submit("b-1", timeout=60)
+    assert scene.look() == ["b-1"]
+    assert scene.promise == ("a-1", 600)
+
+
+def test_a_look_passes_over_a_run_parked_above_in_its_group() -> None:
+    """a-2, HIGH, lacks a GPU that its share denies it; a-3 would be before b-3, which asks for the same."""
+    scene = Scene(slots=20, gpus=4)
+    scene.running("a-1", amounts(gpus=1))
+    scene.running("b-1", amounts(gpus=2))
+    scene.submit("a-2", HIGH, amounts(gpus=1))
+    scene.submit("a-3", LOW)
+    scene.submit("b-3", LOW)
+    assert scene.look() == ["b-3"]
+    assert (scene.why("a-2"), scene.why("a-3")) == ("TeamShare", "BehindOwn")
+
+
+def test_a_look_passes_over_a_run_that_would_cost_its_holder_the_reservation() -> None:
+    """As in the worked example of own limits; b-3 asks for the same as a-3, and comes after it."""
+    scene = Scene(slots=20, gpus=4, teams={"a": team(limit=Bounds(2))})
+    scene.running("a-1", ends_in=3_600)
+    scene.running("z-1", amounts(gpus=4), ends_in=3_600)
+    scene.running("b-1", amounts(2), ends_in=3_600)
+    scene.submit("a-2", HIGH, amounts(gpus=4))
+    scene.submit("a-3", LOW, timeout=60)
+    scene.submit("b-3", LOW, timeout=60)
+    assert scene.look() == ["b-3"]
+    assert scene.why("a-3") == "BehindReservation"
+
+
 def test_nobody_need_look_again_for_a_window_of_the_only_team() -> None:
     scene = Scene(slots=4)
     scene.submit("blue-1")
