@@ -128,7 +128,7 @@ class FairShare:
         """
         for weight in books.teams[run.team].classes:
             if weight >= run.weight:
-                return False
+                break
             placed = self._lineup.classes[weight].placed.get(run.team)
             if placed is not None and self.stopped(books, placed[0].run, placed[1].kind):
                 self._lineup.park(run, weight, placed[1])

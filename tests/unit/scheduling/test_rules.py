@@ -256,6 +256,15 @@ def test_critical_runs_at_their_limit_are_not_kept_for(critical_limit: int | Non
     assert scene.message("b-1") == f"needs 1 slot; 0 are free, {kept} are kept for what others are guaranteed"
 
 
+def test_what_is_kept_for_a_team_does_not_stop_its_own_runs() -> None:
+    """1 slot is kept for a-1, which lacks a GPU; a-2 is larger than what a is guaranteed, and ends in time."""
+    scene = Scene(slots=4, gpus=1, share_percent=100, teams={"a": team(guaranteed=amounts(2, gpus=1))})
+    scene.running("z-1", amounts(gpus=1))
+    scene.submit("a-1", HIGH, amounts(gpus=1))
+    scene.submit("a-2", LOW, amounts(3), timeout=60)
+    assert scene.look() == ["a-2"]
+
+
 def test_nothing_is_kept_for_a_run_that_no_node_could_ever_hold() -> None:
     nodes = {name: Amounts(0, 0, 0, 2) for name in ("n1", "n2")}
     scene = Scene(nodes=nodes, teams={"a": team(guaranteed=amounts(9, gpus=4))})
