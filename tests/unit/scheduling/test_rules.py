@@ -257,7 +257,7 @@ def test_critical_runs_at_their_limit_are_not_kept_for(critical_limit: int | Non
 
 
 def test_what_is_kept_for_a_team_does_not_stop_its_own_runs() -> None:
-    """1 slot is kept for a-1, which lacks a GPU; a-2 is larger than what a is guaranteed, and ends in time."""
+    """1 slot is kept for a-1, which lacks a GPU; a-2 is larger than the guarantee, and ends in time."""
     scene = Scene(slots=4, gpus=1, share_percent=100, teams={"a": team(guaranteed=amounts(2, gpus=1))})
     scene.running("z-1", amounts(gpus=1))
     scene.submit("a-1", HIGH, amounts(gpus=1))
