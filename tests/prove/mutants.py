@@ -34,6 +34,7 @@ SELECTION = (
     "test_policy_port",
     "test_explanation",
     "test_promises",
+    "test_preview",
     "test_policy_machine",
 )
 CPU_SECONDS = 10  # a mutant that never ends is noticed too

@@ -90,6 +90,14 @@ def test_who_went_ahead_is_told_by_name_where_there_is_one() -> None:
         assert explain(scene, "red-2").went_ahead == shown
 
 
+def test_a_run_that_started_just_as_another_came_did_not_go_ahead_of_it() -> None:
+    scene = Scene(slots=1)
+    scene.submit("gold-1", LOW)
+    assert scene.look() == ["gold-1"]
+    scene.submit("red-1", CRITICAL)
+    assert explain(scene, "red-1").went_ahead == ""
+
+
 @pytest.mark.parametrize("weight", [CRITICAL, HIGH])
 def test_a_more_urgent_run_does_not_go_ahead_of_anybody(weight: int) -> None:
     scene = Scene(slots=1)

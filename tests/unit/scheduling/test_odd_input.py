@@ -73,6 +73,31 @@ def test_a_back_off_that_has_passed_wakes_nobody() -> None:
     assert scene.why("a-2") == "NoFreeSlot"
 
 
+def test_a_run_that_comes_back_after_its_back_off_is_in_line_at_once() -> None:
+    scene = Scene(slots=1)
+    scene.running("z-1")
+    scene.look(50)
+    run = Run("a-1", "default", "a", DEFAULT, False, START, 1, amounts(), 60)
+    scene.pool.wait(run, not_before=scene_time(40))
+    assert scene.why("a-1") == "NoFreeSlot"
+
+
+def test_a_run_that_ends_while_it_is_set_aside() -> None:
+    scene = Scene(slots=1)
+    scene.submit("a-1", request=amounts(2))
+    scene.finish("a-1")
+    assert scene.pool.waiting == 0
+    assert scene.pool.books.teams["a"].last_end == START * SECOND
+
+
+def test_a_run_that_waits_and_turns_out_to_hold() -> None:
+    scene = Scene(slots=2)
+    scene.submit("a-1")
+    scene.running("a-1")
+    assert scene.pool.waiting == 0
+    assert scene.look() == []
+
+
 def test_the_first_back_off_to_end_is_looked_for() -> None:
     scene = Scene(slots=1)
     scene.running("z-1")

@@ -154,6 +154,8 @@ def test_a_pod_where_it_was_likely_is_no_cause() -> None:
 def test_where_a_pod_is_means_nothing_in_a_pool_without_nodes() -> None:
     scene = promised()
     scene.running("b-1", node="n1")
+    scene.look()
+    assert scene.promise == ("a-1", 600)
     edit_the_pool(scene)
     assert start_late(scene) == {"Edit": 1}
 
