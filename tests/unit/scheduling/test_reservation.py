@@ -73,6 +73,17 @@ def test_an_end_that_nobody_knows_makes_no_promise() -> None:
     assert (scene.promise, scene.why("a-1")) == (None, "NoFreeSlot")
 
 
+def test_what_ends_together_counts_together() -> None:
+    """After b-1's end a-1 would take all there is; c-1 ends at the same moment, and leaves a GPU for d-1."""
+    scene = Scene(slots=9, gpus=3, share_percent=100)
+    scene.running("b-1", amounts(gpus=1), ends_in=600)
+    scene.running("c-1", amounts(gpus=1), ends_in=600)
+    scene.submit("a-1", request=amounts(gpus=2))
+    scene.submit("d-1", request=amounts(gpus=1), timeout=9_000)
+    assert scene.look() == ["d-1"]
+    assert scene.promise == ("a-1", 600)
+
+
 def test_an_overdue_run_does_not_count_as_ending() -> None:
     scene = Scene(slots=1)
     scene.running("b-1", ends_in=0)
