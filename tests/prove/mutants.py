@@ -29,6 +29,7 @@ SELECTION = (
     "test_worked_examples",
     "test_rules",
     "test_reservation",
+    "test_nodes",
     "test_reasons",
     "test_odd_input",
     "test_policy_port",

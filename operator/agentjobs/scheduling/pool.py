@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections import deque
 from dataclasses import replace
 
 from agentjobs.scheduling import explanation, rules
 from agentjobs.scheduling.aside import Aside
 from agentjobs.scheduling.books import Books
-from agentjobs.scheduling.explanation import Explanation
+from agentjobs.scheduling.explanation import Explanation, Started
 from agentjobs.scheduling.model import Holding, Plan, PoolSettings, Reservation, Run, Start, Wait, WaitReason
 from agentjobs.scheduling.policies import Policy
 from agentjobs.scheduling.promises import Promises
 from agentjobs.scheduling.reservation import has_room, latest_end
 from agentjobs.scheduling.resources import fits
 
-_REMEMBERED_STARTS = 256  # to name who went ahead of a run that waits
 _NEWCOMER = ""  # stands for every team that has no books yet; no id is empty
 
 
@@ -35,7 +33,7 @@ class Pool:
         self._policy = policy
         self._aside = Aside(name)
         self._looked = 0  # when it was last decided
-        self._started: deque[tuple[int, Run]] = deque(maxlen=_REMEMBERED_STARTS)
+        self._started = Started()
         self._resumed: dict[str, int] = {}  # promises of before a restart, until the first look
 
     # -- what is true now ------------------------------------------------------------------------
@@ -166,7 +164,7 @@ class Pool:
             wait = self._policy.why(self.books, run, now)
         except Exception as error:
             return Wait(WaitReason.HELD_BACK, self._failed(error))
-        ahead = self._went_ahead(run)
+        ahead = self._started.ahead_of(run)
         return wait._replace(message=f"{wait.message}; {ahead} went ahead") if wait and ahead else wait
 
     def explain(self, uid: str, now: int) -> Explanation | None:
@@ -181,7 +179,7 @@ class Pool:
             place=explanation.place(self.books, run),
             wait=wait,
             unblocks=explanation.unblocks(wait),
-            went_ahead=self._went_ahead(run),
+            went_ahead=self._started.ahead_of(run),
             starts_before=held.before if held is not None and held.uid == uid else None,
             hole_seconds=wait.hole_seconds if wait is not None else None,
         )
@@ -206,15 +204,6 @@ class Pool:
             return ahead, wait
         finally:
             self.books.withdraw(run.uid)
-
-    def _went_ahead(self, run: Run) -> str:
-        """Return the last less urgent or younger run of another team that started while this one waited."""
-        for scheduled, other in reversed(self._started):
-            if scheduled <= run.created:
-                return ""
-            if other.team != run.team and (other.weight, other.age) > (run.weight, run.age):
-                return other.name or other.uid
-        return ""
 
     @property
     def waiting(self) -> int:
@@ -254,7 +243,7 @@ class Pool:
         # Strictly increasing, so that the order of starts can be read from the stored runs.
         scheduled = books.last_scheduled = max(now, books.last_scheduled + 1)
         self.promises.started(start, now, books.reservation)
-        self._started.append((scheduled, run))
+        self._started.add(scheduled, run)
         books.withdraw(run.uid)
         node = books.nodes.roomiest(run.request, start.avoid_node) if books.nodes is not None else None
         until = latest_end(scheduled, start.start_seconds, run.timeout_seconds)

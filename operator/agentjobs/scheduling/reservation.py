@@ -106,7 +106,7 @@ class Booking:
         if seen is None or held is None:
             return
         known = told is not None and told.uid == held.uid and told.weight == held.weight
-        if seen.at < held.before or (not known and seen[:2] != held[2:]):
+        if seen.at < held.before or not known:
             books.reservation = held._replace(before=seen.at, node=seen.node)
 
     def outlook(self, books: Books, now: int) -> Outlook | None:

@@ -41,8 +41,8 @@ class Standing:
         self.headroom = Amounts(*headroom)
         self.guaranteed = _scaled(settings, capacity)
         self._tops = {team: _at_least(self.share, owed) for team, owed in self.guaranteed.items()}
-        common = lcm(*(c for c in capacity if c))
-        self._factors = [common // c if c else 0 for c in capacity]
+        self._common = lcm(*(c for c in capacity if c))
+        self._factors = [self._common // c if c else 0 for c in capacity]
         self._finite = any(capacity)
 
     def dominant_share(self, team: Team) -> int:
@@ -58,8 +58,7 @@ class Standing:
 
     def thousandths(self, held: Amounts) -> int | None:
         """Return the largest part of any resource that a team holds; None without a finite capacity."""
-        parts = [held[index] * factor for index, factor in zip(self.finite, self._factors, strict=True)]
-        return max(parts) * 1000 // self._common if parts else None
+        return max(map(mul, held, self._factors)) * 1000 // self._common if self._finite else None
 
     def top(self, team: str) -> Bounds:
         """Return F of rule 4: the pool's share, or what the team is guaranteed where that is more."""
@@ -145,10 +144,8 @@ def headroom_left(standing: Standing, free: Bounds, request: Amounts, mask: int)
 # -- rule 5: guarantee -------------------------------------------------------------------------------
 
 
-def within_guarantee(owed: Amounts | None, held: Amounts, request: Amounts, capacity: Bounds) -> bool:
+def within_guarantee(owed: Amounts, held: Amounts, request: Amounts, capacity: Bounds) -> bool:
     """Whether a run stays within its own team's guarantee in every resource it uses."""
-    if owed is None:
-        return False
     return all(
         not asked or c is None or h + asked <= o
         for asked, h, o, c in zip(request, held, owed, capacity, strict=True)

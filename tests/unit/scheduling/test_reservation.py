@@ -1,68 +1,10 @@
-"""The reservation, backfill and nodes (rules 6 and 7)."""
+"""Parking, the reservation and backfill (rules 6 and 7)."""
 
 import pytest
 
-from agentjobs.scheduling.model import (
-    SECOND,
-    Reservation,
-)
-from agentjobs.scheduling.resources import Amounts, Bounds
+from agentjobs.scheduling.model import SECOND, Holding, Reservation
+from agentjobs.scheduling.resources import Bounds
 from tests.unit.scheduling.scene import CRITICAL, DEFAULT, HIGH, LOW, START, Scene, amounts, team
-
-GIB = 1_024
-
-
-def test_fragmented_nodes() -> None:
-    nodes = {"n1": Amounts(0, 4_000, 8 * GIB, 0), "n2": Amounts(0, 4_000, 8 * GIB, 0)}
-    scene = Scene(nodes=nodes)
-    scene.running("b-1", amounts(cpu=2_000), ends_in=500, node="n1")
-    scene.running("b-2", amounts(cpu=2_000), ends_in=900, node="n2")
-    scene.submit("a-1", request=amounts(cpu=3_000))
-    assert scene.look() == []
-    assert scene.why("a-1") == "NoNodeFits"
-    held = scene.pool.books.reservation
-    assert held is not None
-    assert (held.node, scene.promise) == ("n1", ("a-1", 500))
-    scene.submit("c-1", request=amounts(cpu=2_000), timeout=9_000)
-    assert [(start.run.uid, start.avoid_node) for start in scene.plan().starts] == [("c-1", "n1")]
-
-
-@pytest.mark.parametrize(
-    ("request_", "reason"),
-    [
-        (amounts(cpu=1), "InsufficientCPU"),
-        (amounts(memory=1), "InsufficientMemory"),
-        (amounts(gpus=1), "InsufficientGPU"),
-        (amounts(), "NoNodeFits"),
-    ],
-)
-def test_a_pool_without_nodes_has_nothing(request_: Amounts, reason: str) -> None:
-    scene = Scene(nodes={})
-    scene.submit("a-1", request=request_)
-    assert scene.look() == []
-    assert scene.why("a-1") == reason
-
-
-def test_a_run_larger_than_every_node_waits_and_holds_nothing_up() -> None:
-    scene = Scene(nodes={"n1": Amounts(0, 4_000)})
-    scene.submit("a-1", HIGH, amounts(cpu=5_000))
-    scene.submit("b-1", request=amounts(cpu=1_000))
-    assert scene.look() == ["b-1"]
-    assert scene.why("a-1") == "InsufficientCPU"
-    assert scene.promise is None
-
-
-def test_a_holder_whom_the_pool_has_become_too_small_for_loses_the_reservation() -> None:
-    nodes = {"n1": Amounts(0, 4_000), "n2": Amounts(0, 2_000)}
-    scene = Scene(nodes=nodes, share_percent=100)
-    scene.running("b-1", amounts(cpu=3_000), node="n1")
-    scene.submit("a-1", request=amounts(cpu=4_000))
-    scene.look()
-    assert scene.promise == ("a-1", 600)
-    scene.configure(nodes={"n2": Amounts(0, 2_000)})
-    scene.submit("c-1", request=amounts(cpu=1_000), timeout=80_000)
-    scene.look()
-    assert scene.promise != ("a-1", 600)
 
 
 def test_an_end_that_nobody_knows_makes_no_promise() -> None:
@@ -200,6 +142,50 @@ def test_while_a_run_is_overdue_the_next_moment_is_s() -> None:
     scene.submit("d-1", request=amounts(gpus=1), timeout=340)
     assert scene.look(500) == ["d-1"]  # 900 - 500 - 340 - 30 = 30 s to start in
     assert scene.promise == ("a-1", 500)
+
+
+def test_where_nobody_can_say_when_any_more_the_promise_is_s() -> None:
+    """b-1 is overdue, and the promise has passed: d-1 would take the slot that a-1 needs as well."""
+    scene = Scene(slots=2, gpus=1)
+    scene.running("b-1", amounts(gpus=1), ends_in=600)
+    scene.submit("a-1", request=amounts(gpus=1))
+    scene.look()
+    scene.submit("d-1", timeout=1)
+    assert scene.look(650) == []
+    assert scene.why("d-1") == "BehindReservation"
+    scene.configure(slots=3)
+    assert scene.look() == ["d-1"]
+
+
+@pytest.mark.parametrize(("micros", "longest"), [(0, 549), (1, 550), (2, 550)])
+def test_a_hole_begins_a_microsecond_after_the_last_start(micros: int, longest: int) -> None:
+    """S is in 600 s and so many µs. Start time and grace take 50 s, and what is left is whole seconds."""
+    scene = Scene(slots=3, gpus=1, share_percent=100)
+    until = (START + 600) * SECOND + micros
+    scene.pool.hold(Holding("b-1", "b", False, amounts(2, gpus=1), until))
+    scene.submit("c-1", HIGH, timeout=60)
+    assert scene.look() == ["c-1"]
+    scene.finish("c-1")
+    scene.submit("a-1", request=amounts(3, gpus=1))
+    scene.look()
+    for timeout in (longest + 1, longest):
+        scene.submit("d-1", timeout=timeout)
+        wait = scene.pool.why("d-1", scene.now * SECOND)
+        assert (None if wait is None else wait.hole_seconds) == (longest if timeout > longest else None)
+        assert scene.look() == ([] if timeout > longest else ["d-1"])
+        scene.pool.leave("d-1")
+
+
+@pytest.mark.parametrize(("ends_in", "longest"), [(50, None), (51, 1)])
+def test_the_shortest_hole(ends_in: int, longest: int | None) -> None:
+    scene = Scene(slots=3, gpus=1)
+    scene.running("b-1", amounts(2, gpus=1), ends_in=ends_in)
+    scene.submit("a-1", request=amounts(3, gpus=1))
+    scene.submit("d-1", timeout=60)
+    assert scene.look() == []
+    wait = scene.pool.why("d-1", scene.now * SECOND)
+    assert wait is not None
+    assert (wait.reason.value, wait.hole_seconds) == ("BehindReservation", longest)
 
 
 def test_a_critical_holder_and_an_own_run_that_is_not_critical() -> None:
