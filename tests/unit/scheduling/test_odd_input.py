@@ -120,6 +120,36 @@ def test_how_many_wait() -> None:
     scene.submit("b-1", request=amounts(2), count=2)
     scene.look()
     assert scene.pool.waiting == 4
+    assert [scene.pool.waiting_of(team) for team in ("a", "b", "nobody")] == [2, 2, 0]
+    scene.pool.leave("b-1")
+    scene.pool.leave("a-2")
+    assert [scene.pool.waiting_of(team) for team in ("a", "b")] == [1, 1]
+
+
+def test_whose_numbers_moved() -> None:
+    scene = Scene(slots=1)
+
+    def moved() -> set[str]:
+        teams = set(scene.pool.books.moved)
+        scene.pool.books.moved.clear()
+        return teams
+
+    scene.submit("a-1", count=2)
+    assert moved() == {"a"}
+    scene.submit("b-1", request=amounts(2))  # set aside
+    assert moved() == {"b"}
+    scene.look()
+    assert moved() == {"a"}
+    scene.pool.leave("b-1")
+    assert moved() == {"b"}
+    scene.pool.leave("a-2")
+    assert moved() == {"a"}
+    scene.finish("a-1")
+    assert moved() == {"a"}
+    scene.running("c-1")
+    assert moved() == {"c"}
+    scene.look()
+    assert moved() == set()
 
 
 def test_unknown_runs_are_no_error() -> None:

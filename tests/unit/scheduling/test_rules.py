@@ -54,6 +54,13 @@ def test_shares_that_differ_in_the_last_place_only() -> None:
     assert standing.dominant_share(small) < standing.dominant_share(large)
 
 
+def test_the_largest_part_in_thousandths() -> None:
+    standing = Standing(PoolSettings(), Bounds(4, None, 0, 3))
+    assert standing.thousandths(Amounts(1, 9, 9, 1)) == 333
+    assert standing.thousandths(Amounts(2, 0, 0, 1)) == 500
+    assert Standing(PoolSettings(), Bounds()).thousandths(Amounts(1)) is None
+
+
 def test_the_weight_divides_the_share() -> None:
     scene = Scene(slots=10, share_percent=100, teams={"blue": team(weight=2)})
     for number in range(3):
