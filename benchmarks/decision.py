@@ -46,7 +46,7 @@ def measure() -> Report:
     report = Report(
         "decision",
         f"A full pool of {SLOTS:,} slots, CPU, memory and GPUs; {len(_REQUESTS) * len(_TIMEOUTS)} shapes (4 "
-        f"requests by 3 timeouts), 4 classes; figures name runs, teams, and nodes where there are any. "
+        f"requests by 3 timeouts) and 4 classes, mixed in every team; figures name runs, teams, and nodes where there are any. "
         f"{LOOKS:,} times a run ends and one look starts what follows, then a run is submitted and one look "
         "starts nothing; a figure is one look. CPU time of the process, garbage collection included. Memory: "
         "what Python allocates for the pool. Rebuild: from runs in memory to the first decision. Helios: "
@@ -172,10 +172,10 @@ def _pool(nodes: int) -> Pool:
 
 
 def _run(number: int, teams: int, created: int) -> Run:
-    # Steps that share no factor with what they count through mix classes, teams and shapes.
-    weight = _CLASSES[number * 7 % len(_CLASSES)]
-    request = _REQUESTS[number // 5 * 3 % len(_REQUESTS)]
-    timeout = _TIMEOUTS[number // 20 * 2 % len(_TIMEOUTS)]
+    mixed = number * 2_654_435_761 % (1 << 32)  # so that every team has runs of every class and shape
+    weight = _CLASSES[(mixed >> 3) % len(_CLASSES)]
+    request = _REQUESTS[(mixed >> 9) % len(_REQUESTS)]
+    timeout = _TIMEOUTS[(mixed >> 15) % len(_TIMEOUTS)]
     team = f"team-{number * 7919 % teams}"
     return Run(str(number), "default", team, weight, weight == 0, created, number, request, timeout)
 

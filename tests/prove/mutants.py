@@ -2,262 +2,137 @@
 
     python -m tests.prove.mutants [part of a name ...]
 
-What is changed: comparisons, arithmetic, `and` and `or`, conditions, numbers, truth values, `min` and `max`,
-`any` and `all`, and single statements, which are left out. Words for people, annotations and defaults of data
-classes stay as they are. Each mutant lives in a process of its own and keeps its name while the code does.
+What is changed: `changes.py`. The tests are collected once; each mutant lives in a child of that process.
 """
 
 from __future__ import annotations
 
-import ast
-import copy
 import os
 import resource
 import sys
-from collections.abc import Callable, Iterator
-from importlib.util import find_spec, module_from_spec
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from importlib import import_module
+from itertools import zip_longest
 from multiprocessing import get_context
 from pathlib import Path
-from typing import NamedTuple
+from types import CodeType, FunctionType
 
 import pytest
 from hypothesis import Phase, settings
 
+from tests.prove.changes import UNCHANGED, Mutant, mutants, tree_of
+
 PACKAGE = "agentjobs.scheduling"
-SOURCES = Path(__file__).parents[2] / "operator" / "agentjobs" / "scheduling"
 TESTS = Path(__file__).parents[1] / "unit" / "scheduling"
 SELECTION = (
     "test_worked_examples",
     "test_rules",
+    "test_reservation",
+    "test_nodes",
+    "test_reasons",
+    "test_odd_input",
     "test_policy_port",
     "test_explanation",
     "test_promises",
+    "test_preview",
     "test_policy_machine",
 )
 CPU_SECONDS = 10  # a mutant that never ends is noticed too
 MEMORY_BYTES = 2 << 30
 
-_COMPARISONS: dict[type[ast.cmpop], type[ast.cmpop]] = {
-    ast.Lt: ast.LtE,
-    ast.LtE: ast.Lt,
-    ast.Gt: ast.GtE,
-    ast.GtE: ast.Gt,
-    ast.Eq: ast.NotEq,
-    ast.NotEq: ast.Eq,
-    ast.Is: ast.IsNot,
-    ast.IsNot: ast.Is,
-    ast.In: ast.NotIn,
-    ast.NotIn: ast.In,
-}
-_ARITHMETIC: dict[type[ast.operator], type[ast.operator]] = {
-    ast.Add: ast.Sub,
-    ast.Sub: ast.Add,
-    ast.Mult: ast.FloorDiv,
-    ast.FloorDiv: ast.Mult,
-    ast.RShift: ast.LShift,
-    ast.LShift: ast.RShift,
-    ast.BitOr: ast.BitAnd,
-    ast.BitAnd: ast.BitOr,
-}
-_NAMES = {"min": "max", "max": "min", "any": "all", "all": "any"}
-_STATEMENTS = (ast.Assign, ast.AugAssign, ast.Expr, ast.Delete, ast.Continue, ast.Break)
-_LEFT_ALONE = (ast.JoinedStr, ast.Raise, ast.Assert, ast.Import, ast.ImportFrom)
+
+class Hunt:
+    """A plugin of pytest: runs the collected tests for each mutant, each time in a child process of its own.
+
+    Attributes:
+        alive: the mutants that no test noticed.
+    """
+
+    def __init__(self, chosen: list[Mutant]) -> None:
+        self.alive: list[Mutant] = []
+        self._chosen = chosen
+        self._running: dict[int, Mutant] = {}
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        for mutant in [UNCHANGED, *self._chosen]:
+            while len(self._running) >= (os.cpu_count() or 1):
+                self._reap()
+            child = os.fork()
+            if child == 0:
+                noticed = 1
+                try:
+                    noticed = _try(mutant, session)
+                finally:  # whatever comes, the child must not go on as a copy of its parent
+                    os._exit(noticed)
+            self._running[child] = mutant
+        while self._running:
+            self._reap()
+        return True
+
+    def _reap(self) -> None:
+        child, status = os.wait()
+        mutant = self._running.pop(child)
+        if os.waitstatus_to_exitcode(status) == 0:
+            self.alive.append(mutant)
+            if mutant is not UNCHANGED:
+                print(mutant.name, flush=True)
 
 
-class Mutant(NamedTuple):
-    """One change: in which module and function, what becomes of what, and its number there."""
-
-    module: str
-    place: str
-    change: str
-    number: int
-
-    @property
-    def name(self) -> str:
-        return f"{self.module}.{self.place}: {self.change}"
-
-
-def mutants() -> Iterator[Mutant]:
-    """Yield every mutant; those with the same words are numbered."""
-    for path in sorted(SOURCES.glob("*.py")):
-        seen: dict[str, int] = {}
-        for number, (place, node, other) in enumerate(_swaps(_parsed(path.stem))):
-            words = f"{_words(node)} -> {_words(other)}"
-            seen[place + words] = count = seen.get(place + words, 0) + 1
-            yield Mutant(path.stem, place, words if count == 1 else f"{words} ({count})", number)
-
-
-def tree_of(mutant: Mutant) -> ast.Module:
-    """Return the changed tree of a mutant."""
-    tree = _parsed(mutant.module)
-    for number, (_, node, other) in enumerate(_swaps(tree)):
-        if number == mutant.number:
-            return _with(tree, node, other)
-    return tree
-
-
-def _parsed(module: str) -> ast.Module:
-    return ast.parse((SOURCES / f"{module}.py").read_text())
-
-
-def _swaps(tree: ast.Module) -> Iterator[tuple[str, ast.AST, ast.AST]]:
-    """Yield what may be replaced with what, and in which function."""
-    for place, node in _nodes(tree):
-        for other in _others(node):
-            yield place, node, other
-
-
-def _nodes(tree: ast.Module) -> list[tuple[str, ast.AST]]:
-    """Return every node that may be changed, with the function it is in."""
-    found: list[tuple[str, ast.AST]] = []
-
-    def visit(node: ast.AST, place: str) -> None:
-        if isinstance(node, _LEFT_ALONE):
-            return
-        if isinstance(node, ast.FunctionDef | ast.ClassDef):
-            place = f"{place}.{node.name}" if place else node.name
-            for statement in node.body:
-                if isinstance(node, ast.FunctionDef) or isinstance(statement, ast.FunctionDef):
-                    visit(statement, place)
-            return
-        if place:
-            found.append((place, node))
-        if isinstance(node, ast.keyword) and node.arg == "strict":
-            return  # the lengths of zipped amounts never differ
-        for name, value in ast.iter_fields(node):
-            if name == "annotation":
-                continue
-            for child in value if isinstance(value, list) else [value]:
-                if isinstance(child, ast.AST):
-                    visit(child, place)
-
-    for statement in tree.body:
-        if isinstance(statement, ast.FunctionDef | ast.ClassDef):
-            visit(statement, "")
-    return found
-
-
-def _others(node: ast.AST) -> Iterator[ast.AST]:
-    """Yield what a node may be replaced with."""
-    if isinstance(node, ast.Compare):
-        for index, operator in enumerate(node.ops):
-            ops = list(node.ops)
-            ops[index] = _COMPARISONS[type(operator)]()
-            yield ast.Compare(node.left, ops, node.comparators)
-    elif isinstance(node, ast.BinOp) and type(node.op) in _ARITHMETIC:
-        yield ast.BinOp(node.left, _ARITHMETIC[type(node.op)](), node.right)
-    elif isinstance(node, ast.BoolOp):
-        yield ast.BoolOp(ast.And() if isinstance(node.op, ast.Or) else ast.Or(), node.values)
-    elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
-        yield node.operand
-    elif isinstance(node, ast.Constant) and type(node.value) is bool:
-        yield ast.Constant(not node.value)
-    elif isinstance(node, ast.Constant) and type(node.value) is int:
-        yield ast.Constant(node.value + 1)
-    elif isinstance(node, ast.Name) and node.id in _NAMES:
-        yield ast.Name(_NAMES[node.id], node.ctx)
-    elif isinstance(node, ast.If):
-        yield ast.If(ast.UnaryOp(ast.Not(), node.test), node.body, node.orelse)
-    elif isinstance(node, ast.IfExp):
-        yield ast.IfExp(node.test, node.orelse, node.body)
-    elif isinstance(node, _STATEMENTS) and not _is_docstring(node):
-        yield ast.Pass()
-
-
-def _is_docstring(node: ast.AST) -> bool:
-    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
-
-
-def _words(node: ast.AST) -> str:
-    """Return a node in one line; of a compound statement its head."""
-    return ast.unparse(ast.fix_missing_locations(copy.deepcopy(node))).splitlines()[0]
-
-
-def _with(tree: ast.Module, node: ast.AST, other: ast.AST) -> ast.Module:
-    """Return the tree with one node in place of another."""
-    swap: Callable[[ast.AST], ast.AST] = _Swap(node, other).visit
-    changed = swap(tree)
-    assert isinstance(changed, ast.Module)
-    return ast.fix_missing_locations(changed)
-
-
-class _Swap(ast.NodeTransformer):
-    """Copies a tree, with one node in place of another."""
-
-    def __init__(self, node: ast.AST, other: ast.AST) -> None:
-        self._node, self._other = node, other
-
-    def visit(self, node: ast.AST) -> ast.AST:
-        if node is self._node:
-            return copy.deepcopy(self._other)
-        twin = type(node)(
-            **{
-                name: [self.visit(part) if isinstance(part, ast.AST) else part for part in value]
-                if isinstance(value, list)
-                else self.visit(value)
-                if isinstance(value, ast.AST)
-                else value
-                for name, value in ast.iter_fields(node)
-            }
-        )
-        return ast.copy_location(twin, node)
-
-
-# -- whether the tests notice ------------------------------------------------------------------------
-
-
-def survives(mutant: Mutant) -> bool:
-    """Whether the fast tests pass with a mutant in place of its module, in a process of its own."""
-    child = os.fork()
-    if child == 0:
-        noticed = 1
-        try:
-            noticed = _try(mutant)
-        finally:  # whatever comes, the child must not go on as a copy of its parent
-            os._exit(noticed)
-    _, status = os.waitpid(child, 0)
-    return os.waitstatus_to_exitcode(status) == 0
-
-
-def _try(mutant: Mutant) -> int:
+def _try(mutant: Mutant, session: pytest.Session) -> int:
+    """Return 0 where every test passes with a mutant in place."""
     resource.setrlimit(resource.RLIMIT_CPU, (CPU_SECONDS, CPU_SECONDS))
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, 1)
     os.dup2(nowhere, 2)
+    _put_in_place(mutant)
+    for item, following in zip_longest(session.items, session.items[1:]):
+        item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
+        if session.testsfailed:
+            return 1
+    return 0
+
+
+def _put_in_place(mutant: Mutant) -> None:
+    """Give the function that a mutant is in the changed code, wherever it is known already."""
+    if mutant is UNCHANGED:
+        return
+    owner: object = import_module(f"{PACKAGE}.{mutant.module}")
+    for name in mutant.place.split("."):
+        owner = vars(owner)[name]
+    function = owner.fget if isinstance(owner, property) else owner
+    assert isinstance(function, FunctionType)
+    changed = compile(tree_of(mutant), function.__code__.co_filename, "exec")
+    function.__code__ = next(code for code in _codes(changed) if code.co_qualname == function.__qualname__)
+
+
+def _codes(code: CodeType) -> Iterator[CodeType]:
+    for part in code.co_consts:
+        if isinstance(part, CodeType):
+            yield part
+            yield from _codes(part)
+
+
+def _hunt(parts: list[str]) -> tuple[int, list[str]]:
     generate = [Phase.explicit, Phase.generate]  # that it fails is enough, the smallest failure costs time
     settings.register_profile(
         "mutants", database=None, derandomize=True, deadline=None, max_examples=60, phases=generate
     )
-    _put_in_place(mutant)
+    hunt = Hunt([m for m in mutants() if not parts or any(part in m.name for part in parts)])
     paths = [str(TESTS / f"{name}.py") for name in SELECTION]
-    quiet = ["-x", "-q", "-o", "cache_dir=.local/cache/mutants", "-o", "filterwarnings=ignore"]
-    return int(pytest.main([*quiet, "--hypothesis-profile=mutants", *paths]) != 0)
-
-
-def _put_in_place(mutant: Mutant) -> None:
-    name = f"{PACKAGE}.{mutant.module}"
-    spec = find_spec(name)
-    assert spec is not None
-    module = module_from_spec(spec)
-    sys.modules[name] = module
-    exec(compile(tree_of(mutant), str(SOURCES / f"{mutant.module}.py"), "exec"), module.__dict__)
-    setattr(sys.modules[PACKAGE], mutant.module, module)
+    quiet = ["-q", "-s", "-o", "cache_dir=.local/cache/mutants", "-o", "filterwarnings=ignore"]
+    pytest.main([*quiet, "--hypothesis-profile=mutants", *paths], plugins=[hunt])
+    if UNCHANGED not in hunt.alive:
+        raise RuntimeError("the tests fail with the code as it is; mutants would tell nothing")
+    return len(hunt._chosen), [m.name for m in hunt._chosen if m in hunt.alive]
 
 
 def survivors(parts: list[str] | None = None) -> tuple[int, list[str]]:
     """Return how many mutants there are whose names contain one of the parts, and which of them survive."""
-    unchanged = Mutant("rules", "", "nothing", -1)
-    if not survives(unchanged):
-        raise RuntimeError("the tests fail with the code as it is; mutants would tell nothing")
-    chosen = [m for m in mutants() if not parts or any(part in m.name for part in parts)]
-    alive = []
-    with get_context("fork").Pool(os.cpu_count()) as pool:
-        for mutant, lives in zip(chosen, pool.imap(survives, chosen), strict=True):
-            if lives:
-                alive.append(mutant.name)
-                print(mutant.name, flush=True)
-    return len(chosen), alive
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as apart:
+        return apart.submit(_hunt, parts or []).result()
 
 
 if __name__ == "__main__":

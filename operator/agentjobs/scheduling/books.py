@@ -79,7 +79,8 @@ class Books:
         capacity: C of the rules; None for a resource that is not limited.
         held: what all decided runs hold.
         free: what is not held; None where there is no limit.
-        changed: teams whose books changed since a policy last took them.
+        changed: teams whose heads, holdings or demand for what they are guaranteed changed since a policy
+            last took them.
         moved: teams with another number of runs, or holding something else, since somebody took them down.
         stretched: capacity, nodes or settings changed: everything must be looked at anew.
         reservation: who holds the pool's one reservation; the policy's own.
@@ -137,8 +138,11 @@ class Books:
     def wait(self, run: Run) -> None:
         """Add a run to its team's line."""
         self.waiting[run.uid] = run
-        self.team(run.team).lines.setdefault(run.weight, Line()).add(run)
-        self.changed.add(run.team)
+        team = self.team(run.team)
+        line = team.lines.setdefault(run.weight, Line())
+        line.add(run)
+        if line.head is run or team.settings.guaranteed != NOTHING:
+            self.changed.add(run.team)
         self.moved.add(run.team)
 
     def withdraw(self, uid: str) -> Run | None:
@@ -155,7 +159,8 @@ class Books:
 
     def hold(self, holding: Holding) -> None:
         """Count a holding; one with the same uid is replaced."""
-        self.drop(holding.uid)
+        if holding.uid in self.holdings:
+            self.drop(holding.uid)
         self.holdings[holding.uid] = holding
         team = self.team(holding.team)
         self._count(team, holding, holding.request)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import dataclass
 
 from agentjobs.scheduling.books import Books, Team
 from agentjobs.scheduling.model import Run, Wait, WaitReason
 
+_REMEMBERED = 256  # starts
 _HELP = {
     WaitReason.POOL_MISSING: "an administrator creates the AgentPool",
     WaitReason.POOL_ON_HOLD: "an administrator releases the pool",
@@ -50,6 +52,26 @@ class Explanation:
     went_ahead: str
     starts_before: int | None
     hole_seconds: int | None
+
+
+class Started:
+    """The last starts, to name who went ahead of a run that waits."""
+
+    def __init__(self) -> None:
+        self._last: deque[tuple[int, Run]] = deque(maxlen=_REMEMBERED)
+
+    def add(self, scheduled: int, run: Run) -> None:
+        """Note a start, after those before it."""
+        self._last.append((scheduled, run))
+
+    def ahead_of(self, run: Run) -> str:
+        """Return the last less urgent or younger run of another team that started while this one waited."""
+        for scheduled, other in reversed(self._last):
+            if scheduled <= run.created:
+                return ""
+            if other.team != run.team and (other.weight, other.age) > (run.weight, run.age):
+                return other.name or other.uid
+        return ""
 
 
 def unblocks(wait: Wait | None) -> str:

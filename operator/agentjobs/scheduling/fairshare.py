@@ -8,6 +8,7 @@ The first run that does not fit gets a promise that is kept.
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator
+from heapq import heapify, heappop, heappush
 from typing import ClassVar
 
 from agentjobs.scheduling import explain, rules
@@ -15,7 +16,7 @@ from agentjobs.scheduling.books import Books, Team
 from agentjobs.scheduling.known import Known
 from agentjobs.scheduling.lineup import Entry, Group, Kind, Lineup
 from agentjobs.scheduling.model import Run, Start, Wait, WaitReason
-from agentjobs.scheduling.reservation import Booking, has_room
+from agentjobs.scheduling.reservation import Booking, beside, has_room
 from agentjobs.scheduling.resources import NOTHING, Amounts, Bounds
 from agentjobs.scheduling.rules import Standing
 
@@ -25,24 +26,23 @@ class FairShare:
 
     name: ClassVar[str] = "fair-share"
 
+    # Made anew when settings or capacity changed, the first time at the first look.
+    standing: Standing
+    _lineup: Lineup
+    _kept: dict[str, Amounts]  # by team: what rule 5 keeps for it
+    _kept_total: Amounts
+
     def __init__(self) -> None:
         self.booking = Booking()
         self.known = Known()
-        self.standing = Standing(Books().settings, Bounds())
-        self._lineup = Lineup()
-        self._lined: dict[
-            str, dict[int, Kind]
-        ] = {}  # by team and class, the most urgent first: what is lined up
         self._shares: dict[str, int] = {}  # by team: its place among teams (rule 2)
-        self._kept: dict[str, Amounts] = {}  # by team: what rule 5 keeps for it
-        self._kept_total = NOTHING
 
     # -- the pass --------------------------------------------------------------------------------
 
     def propose(self, books: Books, now: int) -> Iterator[Start]:
         """Yield what starts now, in order; the pool has counted each as held before the next is asked for."""
-        self.refresh(books, now)
         told = books.reservation
+        self.refresh(books, now)
         while (yield from self._pass(books, now)):
             pass
         self.booking.tell(books, told, now)
@@ -52,148 +52,101 @@ class FairShare:
 
         It may where less is kept for guarantees now, or where it delayed the reservation's holder.
         """
-        seen = -1
-        while (weight := self._next_class(books, seen)) is not None:
-            slots = books.free.slots
-            if slots is not None and slots <= 0 and not self._reservation_open(books, weight):
-                break  # nothing finds room, and the reservation is a more urgent run's
-            if (yield from self._class(books, weight, now)):
-                return True
-            seen = weight
+        for weight in sorted(self._lineup.classes):
+            while (start := self._first(books, weight, now)) is not None:
+                kept = self._kept_total
+                yield start
+                self.refresh(books, now)
+                if start.guaranteed or self._kept_total != kept:
+                    return True
+            if self._closed(books, weight):
+                break
         return False
 
-    def _next_class(self, books: Books, seen: int) -> int | None:
-        """Return the next less urgent class with a head in the line-up, or with the reservation's holder."""
-        weight = self._lineup.next_class(seen)
-        holder = self.booking.holder(books)
-        if holder is None or holder.weight <= seen:
-            return weight
-        return holder.weight if weight is None else min(weight, holder.weight)
+    def _first(self, books: Books, weight: int, now: int) -> Start | None:
+        """Return the first start of a class; a head before it that lacks room takes the reservation."""
+        holder = self.booking.holder
+        if holder is not None and holder.weight == weight and self._holder_fits(books, holder):
+            return Start(holder, books.settings.start_timeout_seconds)
+        if self._closed(books, weight):
+            return None
+        self._line_up_to(books, weight)
+        heads = self._heads(books, weight, now)
+        while heads:
+            entry, group = heappop(heads)
+            if not self._parked_above(books, entry.run):
+                if not has_room(books, entry.run.request):
+                    if self.booking.take(books, entry.run, now):
+                        heads = [] if self._closed(books, weight) else self._heads(books, weight, now)
+                    continue  # the rest of its group has no room either
+                start = self.how(books, entry.run, group.kind, now)
+                if start is not None:
+                    return start
+            following = group.after(entry)
+            if following is not None:
+                heappush(heads, (following, group))
+        return None
 
-    def _class(self, books: Books, weight: int, now: int) -> Generator[Start, None, bool]:
-        """Start what may start of one class, and find the reservation's holder among what may not.
+    def _heads(self, books: Books, weight: int, now: int) -> list[tuple[Entry, Group]]:
+        """Return, as a heap, the first heads of those groups that may start or take the reservation."""
+        lined, free = self._lineup.classes[weight], books.free
+        for group in [group for group in lined.parking if not self.parked(group.kind, free)]:
+            self._lineup.release(weight, group)
+        groups = list(lined.groups.values())
+        if not self._reservation_open(books, weight):
+            groups = self._with_room(books, groups, now)
+        kept = self._kept_total != NOTHING
+        heads = [
+            (group.entries[0], group)
+            for group in groups
+            if not (group.kind.beyond or kept) or not self.parked(group.kind, free)
+        ]
+        heapify(heads)
+        return heads
 
-        Returns whether the pass must begin anew.
-        """
-        aside: list[tuple[Entry, Group]] = []
-        again = False
-        while not again:
-            start, unfit = self._first(books, weight, now, aside)
-            if start is None:
-                break
-            kept = self._kept_total
-            yield start
-            self.refresh(books, now)
-            self._line_up_to(books, books.teams[start.run.team], weight)
-            again = start.guaranteed or self._kept_total != kept
-        for entry, group in aside:
-            self._lineup.put_back(group, entry)
-        for _, group in (*unfit, *aside):
-            below, group.below = group.below, set()
-            for team in below:
-                self._line_up_next(books, books.teams[team])
-        self._line_up_behind_holder(books, weight)
-        return again
+    def _with_room(self, books: Books, groups: list[Group], now: int) -> list[Group]:
+        """Return the groups that find room which the reservation's holder does not need."""
+        fitting = {
+            request for request in {group.kind.request for group in groups} if has_room(books, request)
+        }
+        groups = [group for group in groups if group.kind.request in fitting]
+        seen = self.booking.outlook(books, now)
+        assert seen is not None
+        longest = self.booking.longest(books, now) or 0
+        return [
+            group
+            for group in groups
+            if group.kind.exempt
+            or group.kind.timeout_seconds <= longest
+            or beside(books, group.kind.request, seen)
+        ]
 
-    def _line_up_behind_holder(self, books: Books, weight: int) -> None:
-        """Put in the next head of the holder's team: its share, which stops all others of its group, does not
-        stop it, and so does not park what is behind it."""
-        holder = self.booking.holder(books)
-        if holder is None or holder.weight != weight or not self._lined[holder.team]:
-            return
-        team, kind = books.teams[holder.team], self._lined[holder.team].get(weight)
-        if kind is None or team.lines[weight].head is not holder or max(self._lined[holder.team]) != weight:
-            return
-        if self.parked(kind, books.free) and self.stopped(books, holder, kind) is None:
-            self._line_up_next(books, team)
-
-    def _first(
-        self, books: Books, weight: int, now: int, aside: list[tuple[Entry, Group]]
-    ) -> tuple[Start | None, list[tuple[Entry, Group]]]:
-        """Return the first start of a class, and the heads that only lack room, the first one first."""
-        while True:
-            holder = self.booking.holder(books)
-            if holder is not None and holder.weight == weight and self._holder_fits(books, holder):
-                books.reservation = None
-                return Start(holder, books.settings.start_timeout_seconds), []
-            ready, unfit = self._sort(books, weight, now)
-            if ready is not None and self._parked_above(books, *ready):
-                continue
-            if self._reserve(books, weight, ready, unfit, now):
-                continue
-            if ready is None:
-                return None, unfit
-            entry, group = ready
-            start = self.how(books, entry.run, group.kind, now)
-            if start is not None:
-                return start, unfit
-            aside.append((self._lineup.take(group), group))
-
-    def _sort(
-        self, books: Books, weight: int, now: int
-    ) -> tuple[tuple[Entry, Group] | None, list[tuple[Entry, Group]]]:
-        """Return the first head that may start, and those that only lack room, where that matters."""
-        ready: tuple[Entry, Group] | None = None
-        unfit: list[tuple[Entry, Group]] = []
-        free, wanted = books.free, self._reservation_open(books, weight)
-        for group, entry in self._lineup.heads(weight):
-            request, timeout = group.kind.request, group.kind.timeout_seconds
-            stuck = not has_room(books, request) or (
-                not group.kind.exempt and self.booking.delayed_by(books, request, timeout, weight, now)
-            )
-            if (stuck and not wanted and not group.below) or self.parked(group.kind, free):
-                continue
-            if stuck:
-                unfit.append((entry, group))
-            elif ready is None or entry < ready[0]:
-                ready = (entry, group)
-        unfit.sort(key=lambda pair: pair[0])
-        return ready, unfit
-
-    def _parked_above(self, books: Books, entry: Entry, group: Group) -> bool:
+    def _parked_above(self, books: Books, run: Run) -> bool:
         """Whether a more urgent run of its own team parks a head (rule 6); then it is taken out.
 
         It comes into play again when the run above it finds itself short of room alone.
         """
-        team = entry.run.team
-        lined = self._lined[team]
-        for above, kind in lined.items():
-            if above >= entry.run.weight:
-                return False
-            head = books.teams[team].lines[above].head
-            if self.stopped(books, head, kind):
-                self._lineup.take(group)
-                for weight in [weight for weight in lined if weight >= entry.run.weight]:
-                    del lined[weight]
-                self._lineup.wait_below(above, kind, team)
+        for weight in books.teams[run.team].classes:
+            if weight >= run.weight:
+                break
+            placed = self._lineup.classes[weight].placed.get(run.team)
+            if placed is not None and self.stopped(books, placed[0].run, placed[1].kind):
+                self._lineup.park(run, weight, placed[1])
                 return True
         return False
 
     def _holder_fits(self, books: Books, holder: Run) -> bool:
         """Whether the holder starts: it has room and leaves what is guaranteed; its share is waived."""
-        kind, free = self.kind(books, books.teams[holder.team], holder), books.free
-        return self._guarantee_allows(kind, free) and has_room(books, holder.request)
-
-    def _reserve(
-        self,
-        books: Books,
-        weight: int,
-        ready: tuple[Entry, Group] | None,
-        unfit: list[tuple[Entry, Group]],
-        now: int,
-    ) -> bool:
-        """Give the reservation to the first head that lacks room, unless one as urgent has it already.
-
-        Returns whether anything changed, so that the class is to be looked at again.
-        """
-        if not self._reservation_open(books, weight):
+        if not has_room(books, holder.request):
             return False
-        for entry, group in unfit:
-            if ready is not None and ready[0] < entry:
-                return False
-            if self._parked_above(books, entry, group) or self.booking.take(books, entry.run, now):
-                return True
-        return False
+        return self._kept_total == NOTHING or self._guarantee_allows(
+            self.kind(books, books.teams[holder.team], holder), books.free
+        )
+
+    def _closed(self, books: Books, weight: int) -> bool:
+        """Whether there is nothing to be had for a class: every slot is taken, and the reservation too."""
+        slots = books.free.slots
+        return slots is not None and slots <= 0 and not self._reservation_open(books, weight)
 
     def _reservation_open(self, books: Books, weight: int) -> bool:
         return books.reservation is None or books.reservation.weight > weight
@@ -208,16 +161,14 @@ class FairShare:
 
     def parked(self, kind: Kind, free: Bounds) -> WaitReason | None:
         """Return which of rules 5 and 4 stops every head of a kind."""
-        if not self._guarantee_allows(kind, free):
+        if self._kept_total != NOTHING and not self._guarantee_allows(kind, free):
             return WaitReason.GUARANTEED_TO_OTHERS
         if kind.beyond and not rules.headroom_left(self.standing, free, kind.request, kind.beyond):
             return WaitReason.TEAM_SHARE
         return None
 
     def _guarantee_allows(self, kind: Kind, free: Bounds) -> bool:
-        if kind.exempt or self._kept_total == NOTHING:
-            return True
-        return rules.leaves_guaranteed(free, kind.request, self.kept_for_others(kind))
+        return kind.exempt or rules.leaves_guaranteed(free, kind.request, self.kept_for_others(kind))
 
     def kept_for_others(self, kind: Kind) -> Amounts:
         """Return what rule 5 keeps for other teams than a kind's own."""
@@ -225,20 +176,20 @@ class FairShare:
 
     def how(self, books: Books, run: Run, kind: Kind, now: int) -> Start | None:
         """Return how a run starts that has room and passes rules 3 to 6; None behind the reservation."""
-        if kind.exempt and self.booking.binds_others(books, run):
+        if kind.exempt and self.booking.binds_others(run):
             return Start(run, books.settings.start_timeout_seconds, guaranteed=True)
         alone = self.known.alone == run.team
         return self.booking.start(books, self.standing, run, now, alone=alone)
 
     def kind(self, books: Books, team: Team, run: Run) -> Kind:
         """Return the kind of a head, by what its team holds now."""
-        alone = self.known.alone == team.id
-        beyond = (
-            0
-            if alone
-            else rules.beyond_share(self.standing, self.standing.top(team.id), team.held, run.request)
-        )
-        owed = self.standing.guaranteed.get(team.id)
+        standing = self.standing
+        beyond = 0
+        if self.known.alone != team.id:
+            beyond = rules.beyond_share(standing.top(team.id), team.held, run.request)
+        owed = standing.guaranteed.get(team.id)
+        if owed is None:
+            return Kind(run.request, run.timeout_seconds, beyond, False, None)
         exempt = rules.within_guarantee(owed, team.held, run.request, books.capacity)
         keeper = team.id if not exempt and team.id in self._kept else None
         return Kind(run.request, run.timeout_seconds, beyond, exempt, keeper)
@@ -254,47 +205,47 @@ class FairShare:
         """Take in what changed in the books, and what time alone changed."""
         if books.stretched:
             self.standing = Standing(books.settings, books.capacity)
-            self._lineup, self._lined = Lineup(), {}
+            self._lineup = Lineup()
             self._kept, self._kept_total = {}, NOTHING
             books.changed.update(books.teams)
             books.stretched = False
         changed, books.changed = books.changed, set()
         changed |= self.known.renew(books, changed, now)
-        for name in sorted(changed):
-            self._line_up(books, books.teams[name])
+        for name in changed:
+            team = books.teams[name]
+            self._lineup.outdate(team)
+            self._shares[name] = self.standing.dominant_share(team)
+            if name in self.standing.guaranteed:
+                self._keep(books, team)
+        self.booking.renew(books)
         books.look_again = self.known.look_again
 
-    def _line_up(self, books: Books, team: Team) -> None:
-        """Put a team's most urgent head in the line-up, by what the team holds now."""
-        self._lineup.renew(team.id)
-        self._lined[team.id] = {}
-        self._shares[team.id] = self.standing.dominant_share(team)
+    def _keep(self, books: Books, team: Team) -> None:
+        """Work out anew what is kept for a team."""
         before = self._kept.pop(team.id, NOTHING)
         kept = rules.demand(books, self.standing, team)
         if kept != NOTHING:
             self._kept[team.id] = kept
-        if kept != before:
-            self._kept_total = self._kept_total.minus(before).plus(kept)
-        self._line_up_next(books, team)
+        self._kept_total = self._kept_total.minus(before).plus(kept)
 
-    def _line_up_to(self, books: Books, team: Team, weight: int) -> None:
-        """Put a team's heads in down to a class: it was lined up anew in the middle of that class."""
-        while self._lined[team.id] and max(self._lined[team.id]) < weight and self._line_up_next(books, team):
-            pass
+    def _line_up_to(self, books: Books, weight: int) -> None:
+        """Line up the teams that changed, in the classes down to one."""
+        for above, heads in self._lineup.classes.items():
+            if above <= weight and heads.outdated:
+                for team in heads.outdated:
+                    heads.take(team)
+                    self._line_up(books, books.teams[team], above)
+                heads.outdated.clear()
 
-    def _line_up_next(self, books: Books, team: Team) -> bool:
-        """Put in the next less urgent head of a team that no limit stops; False when there is none."""
-        lined = self._lined[team.id]
-        last = max(lined) if lined else -1
-        classes = [weight for weight in team.classes if weight > last]
-        for weight in classes:
-            run = team.lines[weight].head
+    def _line_up(self, books: Books, team: Team, weight: int) -> None:
+        """Put a team's head of a class in, by what the team holds now, where no limit stops it."""
+        if weight not in team.lines:
+            return
+        for above in team.classes:
+            run = team.lines[above].head
             stop = rules.limit_stop(team, run)
-            if stop is WaitReason.TEAM_LIMIT:
-                return False  # it parks what is below it; a criticalLimit parks critical runs alone
-            if stop is None:
-                kind = lined[weight] = self.kind(books, team, run)
-                more = weight != classes[-1]
-                self._lineup.add(run, kind, self._shares[team.id], team.last_served, more=more)
-                return True
-        return False
+            if above == weight and stop is None:
+                entry = Entry(self._shares[team.id], team.last_served, run.age, run)
+                self._lineup.classes[weight].put(self.kind(books, team, run), entry)
+            if above == weight or stop is WaitReason.TEAM_LIMIT:
+                return  # a team's limit parks what is below it; a criticalLimit parks critical runs alone

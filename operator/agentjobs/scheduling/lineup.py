@@ -7,9 +7,10 @@ guarantee it may use. So a look at a full pool costs the number of groups, not o
 
 from __future__ import annotations
 
-import heapq
+from bisect import bisect_left, bisect_right, insort
 from typing import NamedTuple
 
+from agentjobs.scheduling.books import Team
 from agentjobs.scheduling.model import Run
 from agentjobs.scheduling.resources import Amounts
 
@@ -36,76 +37,90 @@ class Entry(NamedTuple):
     share: int
     last_served: int
     age: tuple[int, int, str]
-    stamp: int
     run: Run
 
 
 class Group:
-    """The heads of one class and kind."""
+    """The heads of one class and kind.
 
-    __slots__ = ("below", "entries", "kind")
+    Attributes:
+        entries: in order; never empty.
+        behind: by class and team, heads that were taken out because one of this group parks them.
+    """
+
+    __slots__ = ("behind", "entries", "kind")
 
     def __init__(self, kind: Kind) -> None:
         self.kind = kind
         self.entries: list[Entry] = []
-        self.below: set[str] = set()  # teams with a less urgent head that is not in the line-up yet
+        self.behind: set[tuple[int, str]] = set()
+
+    def after(self, entry: Entry) -> Entry | None:
+        """Return the entry that follows one, which may have been taken out; None at the end."""
+        position = bisect_right(self.entries, entry)
+        return self.entries[position] if position < len(self.entries) else None
+
+
+class Heads:
+    """The heads of one class.
+
+    Attributes:
+        groups: by what their heads have in common.
+        placed: by team, its head and in which group it is.
+        outdated: teams that changed since they were lined up; they are lined up anew when it matters.
+        parking: groups that have something behind them.
+    """
+
+    __slots__ = ("groups", "outdated", "parking", "placed")
+
+    def __init__(self) -> None:
+        self.groups: dict[Kind, Group] = {}
+        self.placed: dict[str, tuple[Entry, Group]] = {}
+        self.outdated: set[str] = set()
+        self.parking: set[Group] = set()
+
+    def put(self, kind: Kind, entry: Entry) -> None:
+        """Put a head in; its team must have none there."""
+        group = self.groups.get(kind)
+        if group is None:
+            group = self.groups[kind] = Group(kind)
+        insort(group.entries, entry)
+        self.placed[entry.run.team] = (entry, group)
+
+    def take(self, team: str) -> None:
+        """Take a team's head out, where it has one."""
+        placed = self.placed.pop(team, None)
+        if placed is not None:
+            entry, group = placed
+            del group.entries[bisect_left(group.entries, entry)]
+            if not group.entries:
+                del self.groups[group.kind]
+                self.parking.discard(group)
 
 
 class Lineup:
-    """Groups by class. An entry is dropped when its team was lined up anew: stamps tell."""
+    """The heads by class weight."""
 
     def __init__(self) -> None:
-        self.classes: dict[int, dict[Kind, Group]] = {}
-        self._stamps: dict[str, int] = {}
+        self.classes: dict[int, Heads] = {}
 
-    def renew(self, team: str) -> None:
-        """Take all heads of a team out."""
-        self._stamps[team] = self._stamps.get(team, 0) + 1
+    def outdate(self, team: Team) -> None:
+        """Note that a team changed."""
+        for weight in team.lines:
+            if weight not in self.classes:
+                self.classes[weight] = Heads()
+        for heads in self.classes.values():
+            heads.outdated.add(team.id)
 
-    def add(self, run: Run, kind: Kind, share: int, last_served: int, *, more: bool) -> None:
-        """Put a head in; `more` says that its team has a less urgent one behind it."""
-        groups = self.classes.setdefault(run.weight, {})
-        group = groups.get(kind)
-        if group is None:
-            group = groups[kind] = Group(kind)
-        stamp = self._stamps[run.team]
-        heapq.heappush(group.entries, Entry(share, last_served, run.age, stamp, run))
-        if more:
-            group.below.add(run.team)
+    def park(self, run: Run, weight: int, group: Group) -> None:
+        """Take a head out because one of a group, of a more urgent class, parks it (rule 6)."""
+        self.classes[run.weight].take(run.team)
+        self.classes[weight].parking.add(group)
+        group.behind.add((run.weight, run.team))
 
-    def heads(self, weight: int) -> list[tuple[Group, Entry]]:
-        """Return each group of a class with its first head; empty groups are dropped."""
-        groups = self.classes.get(weight, {})
-        found: list[tuple[Group, Entry]] = []
-        empty: list[Kind] = []
-        stamps = self._stamps
-        for kind, group in groups.items():
-            entries = group.entries
-            while entries and entries[0].stamp != stamps[entries[0].run.team]:
-                heapq.heappop(entries)
-            if entries:
-                found.append((group, entries[0]))
-            else:
-                empty.append(kind)
-        for kind in empty:
-            del groups[kind]
-        if not groups:
-            self.classes.pop(weight, None)
-        return found
-
-    def take(self, group: Group) -> Entry:
-        """Remove and return the first head of a group that has one."""
-        return heapq.heappop(group.entries)
-
-    def put_back(self, group: Group, entry: Entry) -> None:
-        """Undo `take`; the group may have been dropped as empty meanwhile."""
-        home = self.classes.setdefault(entry.run.weight, {}).setdefault(group.kind, group)
-        heapq.heappush(home.entries, entry)
-
-    def wait_below(self, weight: int, kind: Kind, team: str) -> None:
-        """Note that a team has a less urgent head behind a lined-up one that is not in the line-up."""
-        self.classes[weight][kind].below.add(team)
-
-    def next_class(self, after: int) -> int | None:
-        """Return the next less urgent class that has heads; None when there is none."""
-        return min((weight for weight in self.classes if weight > after), default=None)
+    def release(self, weight: int, group: Group) -> None:
+        """Line up anew what a group parked: it is not stopped any more."""
+        for below, team in group.behind:
+            self.classes[below].outdated.add(team)
+        group.behind.clear()
+        self.classes[weight].parking.discard(group)

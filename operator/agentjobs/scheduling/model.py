@@ -176,8 +176,7 @@ class Start(NamedTuple):
     scheduled: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(NamedTuple):
     """What one look at a pool decided.
 
     Attributes:

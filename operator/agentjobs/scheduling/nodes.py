@@ -6,6 +6,8 @@ from collections.abc import Mapping
 
 from agentjobs.scheduling.resources import Amounts
 
+_NO_ROOMS: Mapping[str, Amounts] = {}
+
 
 class Nodes:
     """Free amounts of every node of a pool, and which nodes fit which request.
@@ -38,6 +40,11 @@ class Nodes:
             self._fitting[request] = known
         return known
 
+    def fits(self, request: Amounts, avoid: str | None = None) -> bool:
+        """Whether a node other than one to avoid can hold a request now."""
+        fitting = self.fitting(request)
+        return len(fitting) > (avoid in fitting)
+
     def possible(self, request: Amounts) -> bool:
         """Whether a node could hold a request if nothing else were there."""
         known = self._possible.get(request)
@@ -46,11 +53,31 @@ class Nodes:
             self._possible[request] = known
         return known
 
-    def roomiest(self, request: Amounts, avoid: str | None = None) -> str | None:
-        """Return the node with most room among those that fit; None when there is none."""
+    def freed(self, node: str, amounts: Amounts, rooms: dict[str, Amounts], request: Amounts) -> bool:
+        """Add to the room on a node, among those of `rooms`, what will be freed there.
+
+        Returns whether the node then holds a request; one that is not known never does.
+        """
+        room = rooms.get(node) or self._free.get(node)
+        if room is None:
+            return False
+        rooms[node] = room = room.plus(amounts)
+        return _holds(room, request)
+
+    def roomiest(
+        self, request: Amounts, avoid: str | None = None, rooms: Mapping[str, Amounts] = _NO_ROOMS
+    ) -> str | None:
+        """Return the node with most room among those that fit; None when there is none.
+
+        Args:
+            rooms: by node, what will be free there, where that is more than is free now.
+        """
+        fitting = self.fitting(request)
+        if rooms:
+            fitting = fitting.union(node for node, room in rooms.items() if _holds(room, request))
         return max(
-            (node for node in self.fitting(request) if node != avoid),
-            key=lambda node: (self._free[node][1:], node),
+            (node for node in fitting if node != avoid),
+            key=lambda node: ((rooms.get(node) or self._free[node])[1:], node),
             default=None,
         )
 

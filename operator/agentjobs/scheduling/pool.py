@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections import Counter, deque
 from dataclasses import replace
 
 from agentjobs.scheduling import explanation, rules
+from agentjobs.scheduling.aside import Aside
 from agentjobs.scheduling.books import Books
-from agentjobs.scheduling.explanation import Explanation
+from agentjobs.scheduling.explanation import Explanation, Started
 from agentjobs.scheduling.model import Holding, Plan, PoolSettings, Reservation, Run, Start, Wait, WaitReason
 from agentjobs.scheduling.policies import Policy
 from agentjobs.scheduling.promises import Promises
 from agentjobs.scheduling.reservation import has_room, latest_end
 from agentjobs.scheduling.resources import fits
 
-_REMEMBERED_STARTS = 256  # to name who went ahead of a run that waits
 _NEWCOMER = ""  # stands for every team that has no books yet; no id is empty
 
 
@@ -32,12 +31,9 @@ class Pool:
         self.exists = False
         self.fault = ""  # what the policy did wrong at the last look
         self._policy = policy
-        self._aside: dict[str, tuple[Run, Wait]] = {}
-        self._aside_of: Counter[str] = Counter()  # by team
-        self._not_before: dict[str, int] = {}  # by uid: back-off of a run
-        self._closed_until: dict[str, int] = {}  # by namespace: back-off of a full quota
+        self._aside = Aside(name)
         self._looked = 0  # when it was last decided
-        self._started: deque[tuple[int, Run]] = deque(maxlen=_REMEMBERED_STARTS)
+        self._started = Started()
         self._resumed: dict[str, int] = {}  # promises of before a restart, until the first look
 
     # -- what is true now ------------------------------------------------------------------------
@@ -64,8 +60,8 @@ class Pool:
         """
         self.books.drop(run.uid)
         if not_before > self._looked:
-            self._not_before[run.uid] = not_before
-        known = self.books.waiting.get(run.uid) or self._aside.get(run.uid, (None,))[0]
+            self._aside.not_before[run.uid] = not_before
+        known = self.books.waiting.get(run.uid) or self._aside.runs.get(run.uid, (None,))[0]
         if known != run:
             if known is not None and known.weight != run.weight:
                 self.promises.dropped(run.uid)
@@ -80,7 +76,7 @@ class Pool:
             likely = known.node if known is not None else self.books.nodes.roomiest(holding.request)
             holding = holding._replace(node=likely)
         if known is not None:
-            self._note_change(known, holding)
+            self.promises.moved(known, holding)
         if known != holding:
             self.books.hold(holding)
 
@@ -93,11 +89,11 @@ class Pool:
         run = self._withdraw(uid)
         holding = self.books.drop(uid)
         self.promises.dropped(uid)
-        if holding is not None and ended is not None and holding.until is not None and ended > holding.until:
-            self.promises.note("LostCapacity")
         gone = holding or run
         if gone is not None and ended is not None:
             self.remember(gone.team, ended=ended)
+            if holding is not None and holding.until is not None and ended > holding.until:
+                self.promises.note("LostCapacity")
 
     def remember(self, team: str, *, served: int = 0, ended: int = 0) -> None:
         """Note when a team's newest run was scheduled and its last one ended, as stored runs tell."""
@@ -113,7 +109,7 @@ class Pool:
 
     def close_namespace(self, namespace: str, until: int) -> None:
         """Start nothing in a namespace whose quota is full before `until`, microseconds since the epoch."""
-        self._closed_until[namespace] = until
+        self._aside.closed_until[namespace] = until
         for run in [run for run in self.books.waiting.values() if run.namespace == namespace]:
             self.promises.note("Quota", run.uid)
             self._withdraw(run.uid)
@@ -130,7 +126,8 @@ class Pool:
             now: microseconds since the epoch.
         """
         self._looked = now
-        self._end_back_offs(now)
+        if self._aside.end_back_offs(now):
+            self._recall()
         self._take_up()
         if self.books.ends and self.books.ends[0][0] < now:
             self.promises.note("LostCapacity")  # a run holds on beyond its latest end
@@ -146,14 +143,12 @@ class Pool:
             except Exception as error:
                 self.fault = self._failed(error)
         self._promise()
-        looks = [*self._not_before.values(), *self._closed_until.values()]
-        if self.books.look_again is not None:
-            looks.append(self.books.look_again)
+        looks = [look for look in (self._aside.look_again, self.books.look_again) if look is not None]
         return Plan(tuple(starts), self.books.reservation, min(looks, default=None))
 
     def why(self, uid: str, now: int) -> Wait | None:
         """Return why a run waits; None when it does not wait here, or would start at the next look."""
-        aside, run = self._aside.get(uid), self.books.waiting.get(uid)
+        aside, run = self._aside.runs.get(uid), self.books.waiting.get(uid)
         if aside is None and run is None:
             return None
         if not self.exists:
@@ -169,12 +164,12 @@ class Pool:
             wait = self._policy.why(self.books, run, now)
         except Exception as error:
             return Wait(WaitReason.HELD_BACK, self._failed(error))
-        ahead = self._went_ahead(run)
+        ahead = self._started.ahead_of(run)
         return wait._replace(message=f"{wait.message}; {ahead} went ahead") if wait and ahead else wait
 
     def explain(self, uid: str, now: int) -> Explanation | None:
         """Return everything that can be said of a run that waits; None when it does not wait here."""
-        aside, run = self._aside.get(uid), self.books.waiting.get(uid)
+        aside, run = self._aside.runs.get(uid), self.books.waiting.get(uid)
         run = aside[0] if aside is not None else run
         if run is None:
             return None
@@ -184,7 +179,7 @@ class Pool:
             place=explanation.place(self.books, run),
             wait=wait,
             unblocks=explanation.unblocks(wait),
-            went_ahead=self._went_ahead(run),
+            went_ahead=self._started.ahead_of(run),
             starts_before=held.before if held is not None and held.uid == uid else None,
             hole_seconds=wait.hole_seconds if wait is not None else None,
         )
@@ -196,7 +191,7 @@ class Pool:
         None when it would start at the next look, and says why the first of its line waits where that is
         what it waits for.
         """
-        wait = self._shut_out(run)
+        wait = self._aside.why(self.books.settings, run)
         if wait is not None and self.exists and not self.books.settings.on_hold:
             return 0, wait
         if run.team not in self.books.teams and run.team not in self.books.settings.teams:
@@ -210,24 +205,15 @@ class Pool:
         finally:
             self.books.withdraw(run.uid)
 
-    def _went_ahead(self, run: Run) -> str:
-        """Return the last less urgent or younger run of another team that started while this one waited."""
-        for scheduled, other in reversed(self._started):
-            if scheduled <= run.created:
-                return ""
-            if other.team != run.team and (other.weight, other.age) > (run.weight, run.age):
-                return other.name or other.uid
-        return ""
-
     @property
     def waiting(self) -> int:
         """How many runs wait, those set aside among them."""
-        return len(self.books.waiting) + len(self._aside)
+        return len(self.books.waiting) + len(self._aside.runs)
 
     def waiting_of(self, team: str) -> int:
         """How many runs of a team wait, those set aside among them."""
         known = self.books.teams.get(team)
-        return self._aside_of[team] + (sum(map(len, known.lines.values())) if known is not None else 0)
+        return self._aside.of[team] + (sum(map(len, known.lines.values())) if known is not None else 0)
 
     def _failed(self, error: Exception) -> str:
         return f"policy {self._policy.name} failed: {type(error).__name__}: {error}"
@@ -237,38 +223,33 @@ class Pool:
     def _refusal(self, start: Start) -> str:
         """Return why a proposed start must not be; "" when it may."""
         run, books = start.run, self.books
-        proposal = f"policy {self._policy.name} proposed {run.name or run.uid}"
-        if books.waiting.get(run.uid) is not run:
-            return f"{proposal}, which does not wait"
-        if not fits(books.free, run.request):
-            return f"{proposal}, which does not fit what is free"
-        if books.nodes is not None and books.nodes.roomiest(run.request, start.avoid_node) is None:
-            return f"{proposal}, which does not fit any node that it may be on"
         longest = books.settings.start_timeout_seconds
-        if not 0 < start.start_seconds <= longest:
-            return f"{proposal} with a start time of {start.start_seconds} s; it must be 1 to {longest}"
-        stop = rules.limit_stop(books.teams[run.team], run)
-        return f"{proposal}, which its team's limit stops: {stop.value}" if stop else ""
+        if books.waiting.get(run.uid) is not run:
+            fault = ", which does not wait"
+        elif not fits(books.free, run.request):
+            fault = ", which does not fit what is free"
+        elif books.nodes is not None and not books.nodes.fits(run.request, start.avoid_node):
+            fault = ", which does not fit any node that it may be on"
+        elif not 0 < start.start_seconds <= longest:
+            fault = f" with a start time of {start.start_seconds} s; it must be 1 to {longest}"
+        elif (stop := rules.limit_stop(books.teams[run.team], run)) is not None:
+            fault = f", which its team's limit stops: {stop.value}"
+        else:
+            return ""
+        return f"policy {self._policy.name} proposed {run.name or run.uid}{fault}"
 
     def _admit(self, start: Start, now: int) -> Start:
         run, books = start.run, self.books
         # Strictly increasing, so that the order of starts can be read from the stored runs.
         scheduled = books.last_scheduled = max(now, books.last_scheduled + 1)
         self.promises.started(start, now, books.reservation)
-        self._started.append((scheduled, run))
+        self._started.add(scheduled, run)
         books.withdraw(run.uid)
         node = books.nodes.roomiest(run.request, start.avoid_node) if books.nodes is not None else None
         until = latest_end(scheduled, start.start_seconds, run.timeout_seconds)
         books.hold(Holding(run.uid, run.team, run.critical, run.request, until, node))
         books.teams[run.team].last_served = scheduled
-        return start._replace(scheduled=scheduled)
-
-    def _note_change(self, known: Holding, holding: Holding) -> None:
-        """Note what may break a promise: a pod is not where it was likely, or ends later than was known."""
-        if known.node is not None and holding.node != known.node:
-            self.promises.note("Placement")
-        if known.until is not None and (holding.until is None or holding.until > known.until):
-            self.promises.note("LostCapacity")
+        return Start(run, start.start_seconds, start.avoid_node, start.backfill, start.guaranteed, scheduled)
 
     def _take_up(self) -> None:
         runs = [self.books.waiting[uid] for uid in self._resumed if uid in self.books.waiting]
@@ -281,10 +262,8 @@ class Pool:
 
     def _promise(self) -> None:
         held = self.books.reservation
-        if held is None:
-            return
-        holder = self.books.waiting.get(held.uid)
-        if holder is None or holder.weight != held.weight:
+        holder = None if held is None else self.books.waiting.get(held.uid)
+        if held is None or holder is None or holder.weight != held.weight:
             self.books.reservation = None  # the pool is on hold or gone: its policy was not asked
             return
         self.promises.made(held)
@@ -294,54 +273,24 @@ class Pool:
     # -- setting aside ---------------------------------------------------------------------------
 
     def _line_up(self, run: Run) -> None:
-        wait = self._shut_out(run)
+        wait = self._aside.why(self.books.settings, run)
         if wait is None:
             self.books.wait(run)
         else:
-            self._aside[run.uid] = (run, wait)
-            self._aside_of[run.team] += 1
+            self._aside.put(run, wait)
             self.books.moved.add(run.team)
 
-    def _shut_out(self, run: Run) -> Wait | None:
-        """Return why a run may not be in line at all."""
-        settings = self.books.settings
-        if settings.admitted is not None and run.team not in settings.admitted:
-            return Wait(
-                WaitReason.TEAM_MISSING, f"pool {self.name} requires an AgentTeam with teamId {run.team!r}"
-            )
-        never = rules.never_fits(settings, run.team, run.request, critical=run.critical)
-        if never:
-            return Wait(WaitReason.NEVER_FITS, never)
-        if run.uid in self._not_before:
-            return Wait(WaitReason.RETRY_BACKOFF, "the next attempt waits after the last one failed")
-        if run.namespace in self._closed_until:
-            return Wait(
-                WaitReason.QUOTA_EXCEEDED, f"the quota of namespace {run.namespace} allows no further Job now"
-            )
-        return None
-
     def _withdraw(self, uid: str) -> Run | None:
-        if uid not in self._aside:
+        run = self._aside.take(uid)
+        if run is None:
             return self.books.withdraw(uid)
-        run, _ = self._aside.pop(uid)
-        self._aside_of[run.team] -= 1
         self.books.moved.add(run.team)
         return run
 
-    def _end_back_offs(self, now: int) -> None:
-        over = [uid for uid, until in self._not_before.items() if until <= now]
-        open_again = [namespace for namespace, until in self._closed_until.items() if until <= now]
-        for uid in over:
-            del self._not_before[uid]
-        for namespace in open_again:
-            del self._closed_until[namespace]
-        if over or open_again:
-            self._recall()
-
     def _recall(self) -> None:
         """Look again at every run that was set aside, and at those in line that may not be any more."""
-        runs = [run for run, _ in self._aside.values()]
-        runs += [run for run in self.books.waiting.values() if self._shut_out(run) is not None]
+        runs = [run for run, _ in self._aside.runs.values()]
+        runs += [run for run in self.books.waiting.values() if self._aside.why(self.books.settings, run)]
         for run in runs:
             self._withdraw(run.uid)
             self._line_up(run)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import NamedTuple
 
-from agentjobs.scheduling.model import Reservation, Start
+from agentjobs.scheduling.model import Holding, Reservation, Start
 
 
 class _Promise(NamedTuple):
@@ -31,8 +31,11 @@ class Promises:
 
     def made(self, held: Reservation) -> None:
         """Note a promise; it may only come earlier. Those of less urgent runs that it displaced may break."""
-        known = self._open.get(held.uid, _Promise(held.before, held.weight))
-        self._open[held.uid] = known._replace(before=min(known.before, held.before))
+        known = self._open.get(held.uid)
+        if known is None:
+            self._open[held.uid] = _Promise(held.before, held.weight)
+        elif held.before < known.before:
+            self._open[held.uid] = known._replace(before=held.before)
         self._disturb("MoreUrgentClass", above=held.weight)
 
     def note(self, cause: str, uid: str | None = None) -> None:
@@ -41,6 +44,13 @@ class Promises:
             self._disturb(cause)
         elif uid in self._open and not self._open[uid].cause:
             self._open[uid] = self._open[uid]._replace(cause=cause)
+
+    def moved(self, known: Holding, holding: Holding) -> None:
+        """Note that a pod is not where it was likely, or ends later than was known."""
+        if known.node is not None and holding.node != known.node:
+            self.note("Placement")
+        if known.until is not None and (holding.until is None or holding.until > known.until):
+            self.note("LostCapacity")
 
     def started(self, start: Start, now: int, held: Reservation | None) -> None:
         """Settle a run's promise at its start, or note that it went before the holder and why it could."""

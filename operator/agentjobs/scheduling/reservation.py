@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left
 from typing import NamedTuple
 
 from agentjobs.scheduling import rules
@@ -10,8 +10,6 @@ from agentjobs.scheduling.books import Books, Team
 from agentjobs.scheduling.model import GRACE_SECONDS, LEAST_START_SECONDS, SECOND, Reservation, Run, Start
 from agentjobs.scheduling.resources import NOTHING, Amounts, Bounds, fits, short
 from agentjobs.scheduling.rules import Standing
-
-_LAST = chr(0x10FFFF)  # after every uid
 
 
 class Outlook(NamedTuple):
@@ -28,47 +26,36 @@ class Outlook(NamedTuple):
     left: Bounds
 
 
-def outlook(books: Books, request: Amounts, now: int) -> Outlook | None:
+def _first_end(books: Books, now: int) -> int:
+    """Return the position among the ends of the first one to come."""
+    return bisect_left(books.ends, (now + 1,))
+
+
+def outlook(books: Books, request: Amounts, position: int) -> Outlook | None:
     """Return when a request fits at the latest, from the latest ends of what holds; None when nobody can say.
 
     A holding that is overdue, or whose end nobody knows, is taken to hold for ever. Cost: the number of
     ends up to S.
+
+    Args:
+        position: of the first end to come.
     """
-    free, ends, holdings = books.free, books.ends, books.holdings
-    lacking = [
-        (index, asked - there)
-        for index, (there, asked) in enumerate(zip(free, request, strict=True))
-        if asked and there is not None and asked > there
-    ]
-    freed = [0, 0, 0, 0]
-    by_node: dict[str, Amounts] = {}
-    position = bisect_right(ends, (now, _LAST))
+    free, ends, nodes = books.free, books.ends, books.nodes
+    rooms: dict[str, Amounts] = {}  # of the nodes on which something ends by then
+    fitting = nodes is None or nodes.fits(request)
     while position < len(ends):
-        until = ends[position][0]
-        while position < len(ends) and ends[position][0] == until:  # what ends together counts together
-            holding = holdings[ends[position][1]]
-            for index, amount in enumerate(holding.request):
-                freed[index] += amount
-            if books.nodes is not None and holding.node is not None:
-                by_node[holding.node] = by_node.get(holding.node, NOTHING).plus(holding.request)
-            position += 1
-        if all(freed[index] >= lack for index, lack in lacking):
-            node = _node(books, request, by_node)
-            if node is not None or books.nodes is None:
-                return Outlook(until, node, free.less(request.minus(Amounts(*freed))))
+        until, uid = ends[position]
+        holding = books.holdings[uid]
+        free = free.more(holding.request)
+        if nodes is not None and holding.node is not None:
+            fitting |= nodes.freed(holding.node, holding.request, rooms, request)
+        position += 1
+        if position < len(ends) and ends[position][0] == until:
+            continue  # what ends together counts together
+        if fitting and fits(free, request):
+            node = None if nodes is None else nodes.roomiest(request, rooms=rooms)
+            return Outlook(until, node, free.less(request))
     return None
-
-
-def _node(books: Books, request: Amounts, freed: dict[str, Amounts]) -> str | None:
-    """Return the node that has most room once some amounts are freed on some nodes."""
-    if books.nodes is None:
-        return None
-    for node, amounts in freed.items():
-        books.nodes.give(node, amounts)
-    roomiest = books.nodes.roomiest(request)
-    for node, amounts in freed.items():
-        books.nodes.take(node, amounts)
-    return roomiest
 
 
 def hole_seconds(at: int, now: int, timeout_seconds: int, start_timeout_seconds: int) -> int | None:
@@ -86,33 +73,31 @@ class Booking:
     """What the reservation in the books means for everybody else; its promise is only ever moved forward."""
 
     def __init__(self) -> None:
+        self.holder: Run | None = None
         self._outlook: Outlook | None = None
         self._worked_out: tuple[str, int] = ("", 0)  # for which holder and version of the books
         self._good = (0, 0)  # from when until when: as ends pass, S may be another
 
-    def holder(self, books: Books) -> Run | None:
-        """Return the holder's run; it loses the reservation with its wait, by a change of class, at a limit,
-        or when the pool has become too small for it."""
-        if books.reservation is None:
-            return None
-        run = books.waiting.get(books.reservation.uid)
-        if (
-            run is None
-            or run.weight != books.reservation.weight
-            or rules.limit_stop(books.teams[run.team], run)
-            or _too_large(books, run)
-        ):
+    def renew(self, books: Books) -> None:
+        """Find the holder in changed books; it loses the reservation with its wait, by a change of class, at
+        a limit, or when the pool has become too small for it."""
+        self.holder, held = None, books.reservation
+        if held is None:
+            return
+        run = books.waiting.get(held.uid)
+        if run is None or run.weight != held.weight or _is_stopped(books, run):
             books.reservation = None
-            return None
-        return run
+        else:
+            self.holder = run
 
     def take(self, books: Books, run: Run, now: int) -> bool:
         """Give the reservation to a run that lacks room; False when nobody can say when it would start."""
-        seen = outlook(books, run.request, now)
+        position = _first_end(books, now)
+        seen = outlook(books, run.request, position)
         if seen is None:
             return False
-        books.reservation = Reservation(run.uid, run.weight, seen.at, seen.node)
-        self._keep(books, run, seen, now)
+        books.reservation, self.holder = Reservation(run.uid, run.weight, seen.at, seen.node), run
+        self._keep(books, run, seen, now, position)
         return True
 
     def tell(self, books: Books, told: Reservation | None, now: int) -> None:
@@ -120,7 +105,7 @@ class Booking:
         seen, held = self.outlook(books, now), books.reservation
         if seen is None or held is None:
             return
-        known = told is not None and told[:2] == held[:2]
+        known = told is not None and told.uid == held.uid and told.weight == held.weight
         if seen.at < held.before or not known:
             books.reservation = held._replace(before=seen.at, node=seen.node)
 
@@ -130,27 +115,20 @@ class Booking:
         Where nobody can say when the holder starts any more, or it has room and waits for what is guaranteed
         to others, the promise stands in for S, and what is free now for what is free then.
         """
-        run, held = self.holder(books), books.reservation
+        run, held = self.holder, books.reservation
         if run is None or held is None:
             return None
         if self._worked_out != (run.uid, books.version) or not self._good[0] <= now < self._good[1]:
-            seen = None if has_room(books, run.request) else outlook(books, run.request, now)
-            self._keep(books, run, seen or Outlook(held.before, held.node, books.free.less(run.request)), now)
+            position = _first_end(books, now)
+            seen = None if has_room(books, run.request) else outlook(books, run.request, position)
+            seen = seen or Outlook(held.before, held.node, books.free.less(run.request))
+            self._keep(books, run, seen, now, position)
         return self._outlook
 
-    def _keep(self, books: Books, run: Run, seen: Outlook, now: int) -> None:
-        following = bisect_right(books.ends, (now, _LAST))
-        self._good = (now, books.ends[following][0] if following < len(books.ends) else now)
+    def _keep(self, books: Books, run: Run, seen: Outlook, now: int, position: int) -> None:
+        self._good = (now, books.ends[position][0] if position < len(books.ends) else now)
         self._worked_out = (run.uid, books.version)
         self._outlook = seen
-
-    def delayed_by(self, books: Books, request: Amounts, timeout_seconds: int, weight: int, now: int) -> bool:
-        """Whether a run of this class and shape might delay the holder: it neither surely ends by S nor fits
-        what is left at S beside it. A more urgent one may delay it."""
-        seen = self._binding(books, weight, now)
-        if seen is None:
-            return False
-        return self._hole(books, seen, timeout_seconds, now) is None and not _beside(books, request, seen)
 
     def _hole(self, books: Books, seen: Outlook, timeout_seconds: int, now: int) -> int | None:
         """Return how long a run that starts now may take to start before S."""
@@ -163,9 +141,9 @@ class Booking:
             return None
         return self.outlook(books, now)
 
-    def binds_others(self, books: Books, run: Run) -> bool:
+    def binds_others(self, run: Run) -> bool:
         """Whether the reservation is held against a run, and by another team."""
-        holder = self.holder(books)
+        holder = self.holder
         return holder is not None and holder.team != run.team and holder.weight <= run.weight
 
     def start(self, books: Books, standing: Standing, run: Run, now: int, *, alone: bool) -> Start | None:
@@ -178,7 +156,7 @@ class Booking:
         holder = books.waiting[books.reservation.uid]
         if holder.team == run.team and not _leaves_limits(books.teams[run.team], run, holder):
             return None
-        if _beside(books, run.request, seen) and (
+        if beside(books, run.request, seen) and (
             alone or holder.team != run.team or _leaves_share(books, standing, run, holder, seen, now)
         ):
             return Start(run, whole, avoid_node=seen.node)
@@ -196,21 +174,21 @@ class Booking:
         return seconds if seconds > 0 else None
 
 
-def _too_large(books: Books, run: Run) -> bool:
-    """Whether no node could hold a run; one that is larger than fixed capacity is not in line."""
+def _is_stopped(books: Books, run: Run) -> bool:
+    """Whether a limit stops a run, or no node could hold it; one larger than the pool is not in line."""
+    if rules.limit_stop(books.teams[run.team], run) is not None:
+        return True
     return books.nodes is not None and not books.nodes.possible(run.request)
 
 
 def has_room(books: Books, request: Amounts) -> bool:
     """Whether a request fits what is free, and one of the nodes."""
-    return fits(books.free, request) and (books.nodes is None or bool(books.nodes.fitting(request)))
+    return fits(books.free, request) and (books.nodes is None or books.nodes.fits(request))
 
 
-def _beside(books: Books, request: Amounts, seen: Outlook) -> bool:
+def beside(books: Books, request: Amounts, seen: Outlook) -> bool:
     """Whether a request fits what is left at S, on a node that is not the holder's."""
-    return fits(seen.left, request) and (
-        books.nodes is None or any(node != seen.node for node in books.nodes.fitting(request))
-    )
+    return fits(seen.left, request) and (books.nodes is None or books.nodes.fits(request, seen.node))
 
 
 def _leaves_limits(team: Team, run: Run, holder: Run) -> bool:
@@ -230,5 +208,5 @@ def _leaves_share(books: Books, standing: Standing, run: Run, holder: Run, seen:
         over = holding.until is not None and now < holding.until <= seen.at
         if holding.team == run.team and not over:
             held = held.plus(holding.request)
-    beyond = rules.beyond_share(standing, standing.top(run.team), held, holder.request)
+    beyond = rules.beyond_share(standing.top(run.team), held, holder.request)
     return rules.headroom_left(standing, seen.left.less(run.request), NOTHING, beyond)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+_new = tuple.__new__  # what a named tuple's own constructor calls, which takes twice as long
+
 
 class Amounts(NamedTuple):
     """Slots, CPU in millicores, memory in MiB, whole GPUs."""
@@ -15,21 +17,15 @@ class Amounts(NamedTuple):
 
     def plus(self, other: Amounts) -> Amounts:
         """Return the sum, resource by resource."""
-        return Amounts(
-            self.slots + other.slots,
-            self.cpu_millicores + other.cpu_millicores,
-            self.memory_mb + other.memory_mb,
-            self.gpu_count + other.gpu_count,
-        )
+        slots, cpu, memory, gpu = self
+        other_slots, other_cpu, other_memory, other_gpu = other
+        return _new(Amounts, (slots + other_slots, cpu + other_cpu, memory + other_memory, gpu + other_gpu))
 
     def minus(self, other: Amounts) -> Amounts:
         """Return the difference; negative where a capacity shrank below what is held."""
-        return Amounts(
-            self.slots - other.slots,
-            self.cpu_millicores - other.cpu_millicores,
-            self.memory_mb - other.memory_mb,
-            self.gpu_count - other.gpu_count,
-        )
+        slots, cpu, memory, gpu = self
+        other_slots, other_cpu, other_memory, other_gpu = other
+        return _new(Amounts, (slots - other_slots, cpu - other_cpu, memory - other_memory, gpu - other_gpu))
 
 
 class Bounds(NamedTuple):
@@ -43,11 +39,29 @@ class Bounds(NamedTuple):
     def less(self, held: Amounts) -> Bounds:
         """Return what is left when `held` is taken; negative where it is more than there was."""
         slots, cpu, memory, gpu = self
-        return Bounds(
-            None if slots is None else slots - held.slots,
-            None if cpu is None else cpu - held.cpu_millicores,
-            None if memory is None else memory - held.memory_mb,
-            None if gpu is None else gpu - held.gpu_count,
+        held_slots, held_cpu, held_memory, held_gpu = held
+        return _new(
+            Bounds,
+            (
+                None if slots is None else slots - held_slots,
+                None if cpu is None else cpu - held_cpu,
+                None if memory is None else memory - held_memory,
+                None if gpu is None else gpu - held_gpu,
+            ),
+        )
+
+    def more(self, freed: Amounts) -> Bounds:
+        """Return what is left when `freed` is given back."""
+        slots, cpu, memory, gpu = self
+        freed_slots, freed_cpu, freed_memory, freed_gpu = freed
+        return _new(
+            Bounds,
+            (
+                None if slots is None else slots + freed_slots,
+                None if cpu is None else cpu + freed_cpu,
+                None if memory is None else memory + freed_memory,
+                None if gpu is None else gpu + freed_gpu,
+            ),
         )
 
 

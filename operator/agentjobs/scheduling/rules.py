@@ -7,6 +7,7 @@ resource without a finite capacity is left out of account.
 from __future__ import annotations
 
 from math import lcm
+from operator import mul
 
 from agentjobs.scheduling.books import Books, Team
 from agentjobs.scheduling.model import PoolSettings, Run, Wait, WaitReason
@@ -19,6 +20,7 @@ UNITS = {
     "gpu_count": "GPUs",
 }
 _ONE = {**UNITS, "slots": "slot", "cpu_millicores": "millicore of CPU", "gpu_count": "GPU"}
+_BITS = (1, 2, 4, 8)  # of the resources in a mask
 _WEIGHT_LIMIT = 1000  # of an AgentTeam
 
 
@@ -26,24 +28,22 @@ class Standing:
     """What the pool's settings mean in numbers; made anew when they or the capacity change.
 
     Attributes:
-        share: what any team may always hold; None without a finite capacity.
+        share: what any team may always hold; None where there is no capacity, or a capacity without end.
         headroom: what a team that goes beyond its share must leave free; 0 without a finite capacity.
         guaranteed: by team, scaled down where all guarantees together are more than there is.
-        finite: indexes of the resources with a capacity that is not zero.
     """
 
     def __init__(self, settings: PoolSettings, capacity: Bounds) -> None:
-        self.share = Bounds(
-            *(None if c is None else ceil_percent(settings.share_percent, c) for c in capacity)
-        )
+        self.share = Bounds(*(ceil_percent(settings.share_percent, c) if c else None for c in capacity))
         headroom = [0 if c is None else ceil_percent(settings.headroom_percent, c) for c in capacity]
         if capacity.slots is not None:
             headroom[0] = max(1, headroom[0])
         self.headroom = Amounts(*headroom)
         self.guaranteed = _scaled(settings, capacity)
-        self.finite = [index for index, c in enumerate(capacity) if c]
-        self._common = lcm(*(capacity[index] or 1 for index in self.finite))
-        self._factors = [self._common // (capacity[index] or 1) for index in self.finite]
+        self._tops = {team: _at_least(self.share, owed) for team, owed in self.guaranteed.items()}
+        self._common = lcm(*(c for c in capacity if c))
+        self._factors = [self._common // c if c else 0 for c in capacity]
+        self._finite = any(capacity)
 
     def dominant_share(self, team: Team) -> int:
         """Return the team's dominant share divided by its weight, as an integer that orders exactly (rule 2).
@@ -53,25 +53,20 @@ class Standing:
         1,000,000·a/v orders them as they are, and equal ones are equal. Without a finite capacity the
         share is the number of runs.
         """
-        held = team.held
-        if self.finite:
-            pairs = zip(self.finite, self._factors, strict=True)
-            numerator = max(held[index] * factor for index, factor in pairs)
-        else:
-            numerator = team.live
+        numerator = max(map(mul, team.held, self._factors)) if self._finite else team.live
         return numerator * _WEIGHT_LIMIT**2 // team.settings.weight
 
     def thousandths(self, held: Amounts) -> int | None:
         """Return the largest part of any resource that a team holds; None without a finite capacity."""
-        parts = [held[index] * factor for index, factor in zip(self.finite, self._factors, strict=True)]
-        return max(parts) * 1000 // self._common if parts else None
+        return max(map(mul, held, self._factors)) * 1000 // self._common if self._finite else None
 
     def top(self, team: str) -> Bounds:
         """Return F of rule 4: the pool's share, or what the team is guaranteed where that is more."""
-        owed = self.guaranteed.get(team)
-        if owed is None:
-            return self.share
-        return Bounds(*(None if s is None else max(s, o) for s, o in zip(self.share, owed, strict=True)))
+        return self._tops.get(team, self.share)
+
+
+def _at_least(share: Bounds, owed: Amounts) -> Bounds:
+    return Bounds(*(None if s is None else max(s, o) for s, o in zip(share, owed, strict=True)))
 
 
 def _scaled(settings: PoolSettings, capacity: Bounds) -> dict[str, Amounts]:
@@ -125,17 +120,16 @@ def never_fits(settings: PoolSettings, team: str, request: Amounts, *, critical:
 # -- rule 4: share -----------------------------------------------------------------------------------
 
 
-def beyond_share(standing: Standing, tops: Bounds, held: Amounts, request: Amounts) -> int:
+def beyond_share(top: Bounds, held: Amounts, request: Amounts) -> int:
     """Return the resources, as a bit mask, in which a request takes a team beyond its share.
 
     The first use of a resource is always within it. A run with an empty mask is not stopped by rule 4,
     any other only while less than the headroom would stay free of one of these resources.
     """
     mask = 0
-    for index in standing.finite:
-        asked, used, top = request[index], held[index], tops[index]
-        if asked and used > 0 and top is not None and used + asked > top:
-            mask |= 1 << index
+    for bit, asked, used, most in zip(_BITS, request, held, top, strict=True):
+        if asked and used > 0 and most is not None and used + asked > most:
+            mask |= bit
     return mask
 
 
@@ -150,10 +144,8 @@ def headroom_left(standing: Standing, free: Bounds, request: Amounts, mask: int)
 # -- rule 5: guarantee -------------------------------------------------------------------------------
 
 
-def within_guarantee(owed: Amounts | None, held: Amounts, request: Amounts, capacity: Bounds) -> bool:
+def within_guarantee(owed: Amounts, held: Amounts, request: Amounts, capacity: Bounds) -> bool:
     """Whether a run stays within its own team's guarantee in every resource it uses."""
-    if owed is None:
-        return False
     return all(
         not asked or c is None or h + asked <= o
         for asked, h, o, c in zip(request, held, owed, capacity, strict=True)

@@ -47,6 +47,16 @@ def test_places_by_weight_and_by_what_is_held() -> None:
     ]
 
 
+def test_of_teams_whose_turns_fall_together_the_one_served_longest_ago_is_first() -> None:
+    """Blue's fourth turn comes with red's third, at 3/3 and 2/2."""
+    scene = Scene(slots=9, on_hold=True, teams={"blue": team(weight=3), "red": team(weight=2)})
+    scene.submit("blue-1", count=4)
+    scene.submit("red-1", count=4)
+    assert places(scene, "blue-4") == [(4, 6)]
+    scene.pool.remember("blue", served=START * SECOND)
+    assert places(scene, "blue-4") == [(4, 7)]
+
+
 def test_the_place_of_one_that_is_set_aside_and_of_nobody() -> None:
     scene = Scene(slots=1)
     scene.submit("blue-1", request=amounts(2))
@@ -78,6 +88,14 @@ def test_who_went_ahead_is_told_by_name_where_there_is_one() -> None:
         scene.pool.wait(scene.pool.books.waiting["gold-1"]._replace(name=name))
         scene.look(1)
         assert explain(scene, "red-2").went_ahead == shown
+
+
+def test_a_run_that_started_just_as_another_came_did_not_go_ahead_of_it() -> None:
+    scene = Scene(slots=1)
+    scene.submit("gold-1", LOW)
+    assert scene.look() == ["gold-1"]
+    scene.submit("red-1", CRITICAL)
+    assert explain(scene, "red-1").went_ahead == ""
 
 
 @pytest.mark.parametrize("weight", [CRITICAL, HIGH])

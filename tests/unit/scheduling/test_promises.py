@@ -140,6 +140,37 @@ def test_a_pod_on_another_node_than_was_likely() -> None:
     assert scene.pool.promises.outcomes == {"Placement": 1}
 
 
+def test_a_pod_where_it_was_likely_is_no_cause() -> None:
+    scene = Scene(nodes={"n1": Amounts(0, 4_000)}, share_percent=100)
+    scene.submit("b-1", request=amounts(cpu=4_000), timeout=270)
+    scene.look()
+    scene.submit("a-1", request=amounts(cpu=4_000))
+    scene.look()
+    scene.running("b-1", amounts(cpu=4_000), ends_in=600, node="n1")
+    edit_the_pool(scene)
+    assert start_late(scene) == {"Edit": 1}
+
+
+def test_where_a_pod_is_means_nothing_in_a_pool_without_nodes() -> None:
+    scene = promised()
+    scene.running("b-1", node="n1")
+    scene.look()
+    assert scene.promise == ("a-1", 600)
+    edit_the_pool(scene)
+    assert start_late(scene) == {"Edit": 1}
+
+
+def test_a_promise_that_came_earlier_is_broken_by_the_earlier_moment() -> None:
+    scene = promised()
+    scene.running("b-1", ends_in=500)
+    scene.look()
+    assert scene.promise == ("a-1", 500)
+    scene.now += 550
+    scene.finish("b-1")
+    assert scene.look() == ["a-1"]
+    assert scene.pool.promises.outcomes == {"LostCapacity": 1}
+
+
 def test_more_urgent_runs_are_a_cause_for_the_less_urgent_alone() -> None:
     scene = promised()
     scene.finish("b-1")
@@ -227,6 +258,23 @@ def test_room_that_is_kept_for_others_is_a_cause() -> None:
     assert scene.look() == ["c-1"]
     scene.now += 700
     scene.finish("c-1")
+    assert scene.look() == ["a-1"]
+    assert scene.pool.promises.outcomes == {"GuaranteeDemand": 1}
+
+
+def test_room_that_is_kept_for_others_who_cannot_use_it_yet_is_a_cause() -> None:
+    """c-1 waits for a GPU too; it is canceled before it starts."""
+    scene = Scene(slots=1, gpus=1, teams={"c": team(guaranteed=amounts(1, gpus=1))})
+    scene.running("b-1")
+    scene.running("z-1", amounts(0, gpus=1), ends_in=None)
+    scene.submit("a-1", CRITICAL)
+    scene.look()
+    scene.submit("c-1", DEFAULT, amounts(gpus=1))
+    scene.finish("b-1")
+    assert scene.look() == []
+    assert scene.why("a-1") == "GuaranteedToOthers"
+    scene.now += 700
+    scene.pool.leave("c-1")
     assert scene.look() == ["a-1"]
     assert scene.pool.promises.outcomes == {"GuaranteeDemand": 1}
 

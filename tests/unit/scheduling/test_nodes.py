@@ -1,0 +1,61 @@
+"""Pools whose capacity is what nodes offer."""
+
+import pytest
+
+from agentjobs.scheduling.resources import Amounts
+from tests.unit.scheduling.scene import HIGH, Scene, amounts
+
+GIB = 1_024
+
+
+def test_fragmented_nodes() -> None:
+    nodes = {"n1": Amounts(0, 4_000, 8 * GIB, 0), "n2": Amounts(0, 4_000, 8 * GIB, 0)}
+    scene = Scene(nodes=nodes)
+    scene.running("b-1", amounts(cpu=2_000), ends_in=500, node="n1")
+    scene.running("b-2", amounts(cpu=2_000), ends_in=900, node="n2")
+    scene.submit("a-1", request=amounts(cpu=3_000))
+    assert scene.look() == []
+    assert scene.why("a-1") == "NoNodeFits"
+    held = scene.pool.books.reservation
+    assert held is not None
+    assert (held.node, scene.promise) == ("n1", ("a-1", 500))
+    scene.submit("c-1", request=amounts(cpu=2_000), timeout=9_000)
+    assert [(start.run.uid, start.avoid_node) for start in scene.plan().starts] == [("c-1", "n1")]
+
+
+@pytest.mark.parametrize(
+    ("request_", "reason"),
+    [
+        (amounts(cpu=1), "InsufficientCPU"),
+        (amounts(memory=1), "InsufficientMemory"),
+        (amounts(gpus=1), "InsufficientGPU"),
+        (amounts(), "NoNodeFits"),
+    ],
+)
+def test_a_pool_without_nodes_has_nothing(request_: Amounts, reason: str) -> None:
+    scene = Scene(nodes={})
+    scene.submit("a-1", request=request_)
+    assert scene.look() == []
+    assert scene.why("a-1") == reason
+
+
+def test_a_run_larger_than_every_node_waits_and_holds_nothing_up() -> None:
+    scene = Scene(nodes={"n1": Amounts(0, 4_000)})
+    scene.submit("a-1", HIGH, amounts(cpu=5_000))
+    scene.submit("b-1", request=amounts(cpu=1_000))
+    assert scene.look() == ["b-1"]
+    assert scene.why("a-1") == "InsufficientCPU"
+    assert scene.promise is None
+
+
+def test_a_holder_whom_the_pool_has_become_too_small_for_loses_the_reservation() -> None:
+    nodes = {"n1": Amounts(0, 4_000), "n2": Amounts(0, 2_000)}
+    scene = Scene(nodes=nodes, share_percent=100)
+    scene.running("b-1", amounts(cpu=3_000), node="n1")
+    scene.submit("a-1", request=amounts(cpu=4_000))
+    scene.look()
+    assert scene.promise == ("a-1", 600)
+    scene.configure(nodes={"n2": Amounts(0, 2_000)})
+    scene.submit("c-1", request=amounts(cpu=1_000), timeout=80_000)
+    scene.look()
+    assert scene.promise != ("a-1", 600)
