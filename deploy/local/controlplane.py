@@ -145,6 +145,8 @@ def _prepare(cluster: Cluster, plan: Plan) -> None:
     stages = (HERE / "stages.yaml").read_text()
     text = f"{yaml.safe_dump(_configuration(cluster, plan), sort_keys=False)}---\n{stages}"
     processes.write_atomically(cluster.kwok / "config.yaml", text)
+    acting = yaml.safe_dump(_acting_as(cluster, "system:kube-scheduler"))
+    processes.write_atomically(_scheduler_kubeconfig(cluster), acting)
 
 
 def _configuration(cluster: Cluster, plan: Plan) -> dict[str, Any]:
@@ -166,7 +168,7 @@ def _configuration(cluster: Cluster, plan: Plan) -> dict[str, Any]:
         "kube-controller-manager": {
             **UNLIMITED, **alone, **controllers, "use-service-account-credentials": "true",
         },
-        "kube-scheduler": {**UNLIMITED, **alone},
+        "kube-scheduler": {**UNLIMITED, **alone, "kubeconfig": str(_scheduler_kubeconfig(cluster))},
         # Else a line for each of the four writes of every pod.
         SIMULATOR: {"v": "WARN"},
     }  # fmt: skip
@@ -200,6 +202,28 @@ def _configuration(cluster: Cluster, plan: Plan) -> dict[str, Any]:
             {"name": name, "extraArgs": [{"key": key, "value": value} for key, value in args.items()]}
             for name, args in extra.items()
         ],
+    }
+
+
+def _scheduler_kubeconfig(cluster: Cluster) -> Path:
+    return cluster.kwok / "scheduler.kubeconfig"
+
+
+def _acting_as(cluster: Cluster, user: str) -> dict[str, Any]:
+    """A kubeconfig with the administrator's certificate, used to act as somebody and nothing more.
+
+    So rights, guard rails and priorities hold for the scheduler as in any cluster.
+    """
+    folder = cluster.certificates
+    server = {"server": cluster.server, "certificate-authority": str(folder / "ca.crt")}
+    credentials = {"client-certificate": str(folder / "admin.crt"), "client-key": str(folder / "admin.key")}
+    return {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": "local", "cluster": server}],
+        "users": [{"name": user, "user": {**credentials, "as": user}}],
+        "contexts": [{"name": user, "context": {"cluster": "local", "user": user}}],
+        "current-context": user,
     }
 
 

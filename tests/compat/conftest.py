@@ -1,14 +1,11 @@
-"""The compatibility tests use the clusters of the live tests."""
+"""Users of the shared cluster."""
 
 from collections.abc import Iterator
 
 import pytest
 
 from tests.compat.user import User
-from tests.live.conftest import cluster, clusters_folder, lab, operator
 from tests.live.lab import Lab
-
-__all__ = ["cluster", "clusters_folder", "lab", "operator"]
 
 
 @pytest.fixture

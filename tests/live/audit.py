@@ -16,6 +16,7 @@ class Write:
     """One request that changed something, or tried to.
 
     Attributes:
+        user: who acted, also where the administrator lent the certificate.
         resource: with its subresource, such as `agentjobs/status`.
         code: HTTP status of the answer.
         phase: that a status patch of the operator stored, None in everything else.
@@ -89,7 +90,7 @@ def _write(event: dict[str, Any]) -> Write:
     body = event.get("requestObject") or {}
     subresource = target.get("subresource")
     return Write(
-        user=event["user"]["username"],
+        user=event.get("impersonatedUser", event["user"])["username"],
         verb=event["verb"],
         resource=target.get("resource", "") + (f"/{subresource}" if subresource else ""),
         namespace=target.get("namespace", ""),

@@ -33,7 +33,9 @@ class Scene:
         """Build one; what waits waits for a node that there is not."""
         namespace = lab.namespace()
         nowhere = lab.pool(sandbox={"nodeSelector": {"kubernetes.io/hostname": "nowhere"}})
-        running = lab.submit(lab.pool(), namespace=namespace, duration="1h")
+        # So long a name is cut in that of the Job, and the pod's is found by its end all the same.
+        long = unique("long-" + "x" * 80)
+        running = lab.submit(lab.pool(), name=long, namespace=namespace, duration="1h")
         waiting = lab.submit(nowhere, namespace=namespace)
         scene = cls(lab, namespace, running, waiting)
         lab.api.create(scene.jobs, job("foreign", suspend=True))
@@ -138,13 +140,13 @@ def node(lab: Lab) -> str:
     return name
 
 
-def run_on(lab: Lab, node: str, namespace: str) -> Run:
+def run_on(lab: Lab, node: str, namespace: str, **spec: Any) -> Run:
     """A run that goes on, on that node."""
     own = {
         "nodeSelector": {"kubernetes.io/hostname": node},
         "tolerations": [{"operator": "Exists", "effect": "NoSchedule"}],
     }
-    run = lab.submit(lab.pool(sandbox=own), namespace=namespace, duration="1h")
+    run = lab.submit(lab.pool(sandbox=own), namespace=namespace, duration="1h", **spec)
     run.reaches("RUNNING")
     return run
 

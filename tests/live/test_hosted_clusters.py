@@ -4,13 +4,15 @@ There is no Docker where these tests must run, so programs that only look like
 `kind` and `docker` stand for them; the API server behind is a real one.
 """
 
+import io
 import os
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from deploy.local import install, status
+from deploy.local import admission, install, status
+from deploy.local.console import Console
 from deploy.local.errors import LocalError
 from deploy.local.hosted import CurrentCluster, KindCluster
 from deploy.local.local import LocalCluster
@@ -33,6 +35,11 @@ case "$1 $2" in
     *) echo "unknown command $1 $2" >&2; exit 1 ;;
 esac
 """
+# Says where a container reaches the host: here the API server is a process of the host itself.
+DOCKER = """#!/bin/sh
+[ "$1 $2" = "network inspect" ] && echo "$GATEWAY"
+exit 0
+"""
 
 
 @pytest.fixture(scope="module")
@@ -52,8 +59,11 @@ def somebodys(clusters_folder: Path) -> Iterator[LocalCluster]:
 def test_current_context_is_left_as_it_was(somebodys: LocalCluster, clusters_folder: Path) -> None:
     before = _everything(somebodys)
     environment = {**os.environ, "KUBECONFIG": str(somebodys.kubeconfig)}
-    current = CurrentCluster(clusters_folder / "current", environment=environment)
+    said = io.StringIO()
+    current = CurrentCluster(clusters_folder / "current", environment=environment, console=Console(said))
     assert current.up() is False
+    assert "left out: the API server cannot call a program on this machine" in said.getvalue()
+    assert not somebodys.kubectl.exists(admission.KIND, admission.NAME)
     assert current.well
     assert current.record.context == somebodys.kubectl("config", "current-context").strip()
     assert all(row.well for row in status.rows(current))
@@ -76,17 +86,27 @@ def test_no_current_context_is_said(tmp_path: Path) -> None:
     assert current.down() is True
 
 
+@pytest.mark.parametrize(("gateway", "reached"), [("192.0.2.1", False), ("127.0.0.1", True)])
 def test_kind_cluster_is_made_used_and_removed(
-    somebodys: LocalCluster, clusters_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    somebodys: LocalCluster,
+    clusters_folder: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    gateway: str,
+    reached: bool,
 ) -> None:
-    for name, text in (("kind", KIND), ("docker", "#!/bin/sh\n")):
+    for name, text in (("kind", KIND), ("docker", DOCKER)):
         (tmp_path / name).write_text(text)
         (tmp_path / name).chmod(0o755)
     monkeypatch.setenv("PATH", os.pathsep.join([str(tmp_path), os.environ["PATH"]]))
     monkeypatch.setenv("SOMEBODYS_KUBECONFIG", str(somebodys.kubeconfig))
-    kind = KindCluster(clusters_folder / "kind")
+    monkeypatch.setenv("GATEWAY", gateway)
+    said = io.StringIO()
+    kind = KindCluster(clusters_folder / "kind", console=Console(said))
     assert kind.up() is False
     assert kind.well
+    assert kind.kubectl.exists(admission.KIND, admission.NAME) is reached
+    assert ("left out: " in said.getvalue()) is not reached
     assert all(row.well for row in status.rows(kind))
     assert kind.up() is True
     assert kind.down() is True

@@ -16,14 +16,14 @@ IN_ORDER = ["PENDING", "SCHEDULED", "RUNNING", "SUCCEEDED"]
 def test_idle_run_costs_one_post_and_three_patches(lab: Lab) -> None:
     pool = lab.pool()
     lab.submit(pool).reaches("SUCCEEDED")  # the pool's NetworkPolicy stands from here on
-    before = len(lab.audit.by_operator())
+    before = len(_of_runs(lab))
     runs = []
     for _ in range(3):
         run = lab.submit(pool, duration="1s")
         _completes(run)
         runs.append(run)
-    # Everything that the operator wrote meanwhile, whatever it was.
-    writes = lab.audit.by_operator()[before:]
+    # Everything that the operator wrote meanwhile, whatever it was, but what it tells of the pool.
+    writes = _of_runs(lab)[before:]
     assert {write.name for write in writes} == {name for run in runs for name in (run.name, run.job_name)}
     for run in runs:
         costs = _costs(writes, run)
@@ -63,12 +63,12 @@ def test_run_that_starts_within_two_seconds_is_not_told_that_it_waits(lab: Lab) 
 def test_many_at_once(lab: Lab, capsys: pytest.CaptureFixture[str]) -> None:
     pool = lab.pool()
     lab.submit(pool).reaches("SUCCEEDED")
-    before = len(lab.audit.by_operator())
+    before = len(_of_runs(lab))
     runs = [lab.submit(pool, duration="500ms") for _ in range(AT_ONCE)]
     statuses = lab.all_end(runs, seconds=120)
     assert {status["phase"] for status in statuses} == {"SUCCEEDED"}
     eventually(lambda: all(_job_is_complete(run) for run in runs))
-    writes = lab.audit.by_operator()[before:]
+    writes = _of_runs(lab)[before:]
     for run in runs:
         costs = _costs(writes, run)
         assert costs["create jobs"] == 1
@@ -80,6 +80,11 @@ def test_many_at_once(lab: Lab, capsys: pytest.CaptureFixture[str]) -> None:
         print(
             f"\n{AT_ONCE} runs at once: {mean:.2f} writes a run (goal: 3), {Counter(w.what for w in writes)}"
         )
+
+
+def _of_runs(lab: Lab) -> list[Write]:
+    """What the operator wrote so far, but for the status of pools: that is once a second at most."""
+    return [write for write in lab.audit.by_operator() if write.resource != "agentpools/status"]
 
 
 def _completes(run: Run) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from typing import TypeVar
 
 from agentjobs.admission.admission import wrong_kind
 from agentjobs.admission.ledger import UNSEEN_SECONDS
@@ -10,7 +11,10 @@ from agentjobs.admission.review import Answer, Request, invalid
 from agentjobs.apis.agentpool import AgentPool, AgentPoolSpec
 from agentjobs.apis.agentteam import AgentTeam
 from agentjobs.apis.faults import Fault, escaped, shown
+from agentjobs.apis.root import Resource
 from agentjobs.apis.validation import read, validate_update
+
+R = TypeVar("R", bound=Resource)
 
 
 class TeamReviews:
@@ -32,11 +36,9 @@ class TeamReviews:
 
     def review(self, request: Request) -> Answer:
         """Answer a question about an AgentTeam: two must never have one id."""
-        team = read(request.object)
-        if isinstance(team, list):
-            return invalid(_new(request, team))
-        if not isinstance(team, AgentTeam):
-            return invalid([wrong_kind(AgentTeam, request.object)])
+        team = _read(request, AgentTeam)
+        if isinstance(team, Answer):
+            return team
         now = self._clock()
         self._allowed = {id_: held for id_, held in self._allowed.items() if held[1] > now}
         other = self._holder(team.team_id, request.name)
@@ -46,6 +48,11 @@ class TeamReviews:
         if not request.dry_run:
             self._allowed[team.team_id] = (request.name, now + UNSEEN_SECONDS)
         return Answer(warnings=tuple(self._warnings(team)))
+
+    def seen(self, name: str, team_id: str) -> None:
+        """An AgentTeam is stored: from now on it counts as long as it is."""
+        if self._allowed.get(team_id, ("",))[0] == name:
+            del self._allowed[team_id]
 
     def _holder(self, team_id: str, name: str) -> str | None:
         """Return another object that has an id, or was just allowed to have it."""
@@ -74,11 +81,9 @@ class PoolReviews:
 
     def review(self, request: Request) -> Answer:
         """Answer a question about an AgentPool."""
-        pool = read(request.object)
-        if isinstance(pool, list):
-            return invalid(_new(request, pool))
-        if not isinstance(pool, AgentPool):
-            return invalid([wrong_kind(AgentPool, request.object)])
+        pool = _read(request, AgentPool)
+        if isinstance(pool, Answer):
+            return pool
         held, slots = self._held(request.name), pool.spec.max_concurrency
         if slots is not None and slots < held:
             return Answer(
@@ -89,8 +94,13 @@ class PoolReviews:
         return Answer()
 
 
-def _new(request: Request, faults: list[Fault]) -> list[Fault]:
-    """Return the faults that an edit adds: what is stored and wrong by a newer rule may stay."""
-    if request.old_object is None:
-        return faults
-    return validate_update(request.old_object, request.object)
+def _read(request: Request, kind: type[R]) -> R | Answer:
+    """Return the object that is reviewed, or the answer where it is wrong.
+
+    What is stored and wrong by a newer rule may stay: an edit is refused for the faults that it adds.
+    """
+    found = read(request.object)
+    if isinstance(found, list):
+        faults = found if request.old_object is None else validate_update(request.old_object, request.object)
+        return invalid(faults) if faults else Answer()
+    return found if isinstance(found, kind) else invalid([wrong_kind(kind, request.object)])

@@ -60,19 +60,34 @@ class Admission:
 
     def _create(self, request: Request) -> Answer:
         manifest = read(request.object)
-        if isinstance(manifest, list):
-            return invalid(manifest)
+        faults = [*(manifest if isinstance(manifest, list) else ()), *self._faults(request)]
+        if faults or isinstance(manifest, list):
+            return invalid(faults)
         if not isinstance(manifest, AgentJob):
             return invalid([wrong_kind(AgentJob, request.object)])
         spec, name = manifest.spec, (request.namespace, request.name)
-        pool = self._pools.get(spec.pool)
-        if found := [*_name_faults(request.name, spec), *_key_faults(spec, pool or _NO_POOL)]:
-            return invalid(found)
-        team = self._teams.get(spec.team_id)
+        pool, team = self._pools.get(spec.pool), self._teams.get(spec.team_id)
         if refusals := membership.may_submit(spec, request.namespace, request.user_info, team, pool):
             return forbidden(refusals)
-        print_ = idempotency.fingerprint(request.object["spec"]) if spec.idempotency_key else 0
-        return self._room(request, name, spec, pool or _NO_POOL, print_)
+        fingerprint = idempotency.fingerprint(request.object["spec"]) if spec.idempotency_key else 0
+        return self._room(request, name, spec, pool or _NO_POOL, fingerprint)
+
+    def _faults(self, request: Request) -> list[Fault]:
+        """Return what is wrong with a manifest's name and key, whatever else is."""
+        spec, name = _spec(request.object), request.name
+        team, key = str(spec.get("teamId")), str(spec.get("idempotencyKey") or "")
+        pool = self._pools.get(str(spec.get("pool")), _NO_POOL)
+        found = []
+        mine = idempotency.object_name(team, key) if key else ""
+        if name != mine and idempotency.RESERVED_NAME.fullmatch(name):
+            problem = "is kept for the run of another team and idempotencyKey, from which it follows"
+            use = "choose a name that does not begin with aj-"
+            found.append(Fault("metadata.name", shown(name), problem, use))
+        if pool.idempotency.required and not key:
+            problem = f"is required in pool {escaped(str(spec.get('pool')))}"
+            use = "set a text that is the same for every retry"
+            found.append(Fault("spec.idempotencyKey", "", problem, use))
+        return found
 
     def _room(
         self, request: Request, name: Name, spec: AgentJobSpec, pool: AgentPoolSpec, fingerprint: int
@@ -133,23 +148,6 @@ def wrong_kind(wanted: type[Resource], manifest: Any) -> Fault:
 def backpressure(team: str, pending: int, retry_after_seconds: int) -> str:
     """Return the sentence of a refusal at the limit."""
     return f"Team {escaped(team)} has {pending} pending jobs; retry after {retry_after_seconds}s"
-
-
-def _name_faults(name: str, spec: AgentJobSpec) -> list[Fault]:
-    """Names that follow from a key are kept for the run that has it, so that nobody takes them first."""
-    if not idempotency.RESERVED_NAME.fullmatch(name):
-        return []
-    if spec.idempotency_key and name == idempotency.object_name(spec.team_id, spec.idempotency_key):
-        return []
-    problem = "is kept for the run of another team and idempotencyKey, from which it follows"
-    return [Fault("metadata.name", shown(name), problem, "choose a name that does not begin with aj-")]
-
-
-def _key_faults(spec: AgentJobSpec, pool: AgentPoolSpec) -> list[Fault]:
-    if spec.idempotency_key or not pool.idempotency.required:
-        return []
-    problem = f"is required in pool {escaped(spec.pool)}"
-    return [Fault("spec.idempotencyKey", "", problem, "set a text that is the same for every retry")]
 
 
 def _replay(spec: AgentJobSpec, first: Taken, fingerprint: int, pool: AgentPoolSpec) -> Answer:

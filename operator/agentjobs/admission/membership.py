@@ -72,10 +72,14 @@ def may_submit(
 
 
 def _known(spec: AgentJobSpec, team: AgentTeamSpec | None, pool: AgentPoolSpec | None) -> Iterator[str]:
-    if team is None and (pool is None or pool.require_teams):
+    if team is None and pool is None:
         yield (
-            f"spec.teamId: {shown(spec.team_id)} has no AgentTeam, which pool {escaped(spec.pool)} requires"
-            f"{' unless it says otherwise, and it does not exist' if pool is None else ''}; "
+            f"spec.pool: there is no AgentPool named {shown(spec.pool)}; use one that exists, "
+            "or, to wait for it, a teamId that has an AgentTeam"
+        )
+    elif team is None and pool is not None and pool.require_teams:
+        yield (
+            f"spec.teamId: {shown(spec.team_id)} has no AgentTeam, which pool {escaped(spec.pool)} requires; "
             f"use the id of one, or {_ASK} to create it"
         )
 

@@ -64,7 +64,7 @@ class FrontDoor:
         self._lease = lease
         self._certificates = certificates
         self._address = address
-        self._secret = secrets.token_urlsafe(24)
+        self._secret = secrets.token_hex(24)  # a path to a Service takes no upper-case letters
         self._open = False
         self._problem = ""
         self._writing = asyncio.Lock()

@@ -43,9 +43,11 @@ class Boundary:
         limit = partial(pending_limit, catalogue.pools, catalogue.teams)
         self.ledger = Ledger(limit, _over)
         admission = Admission(catalogue.pools, catalogue.teams, self.ledger, self._forecast, time.monotonic)
+        teams = TeamReviews(catalogue.pools, catalogue.team_ids, time.monotonic)
+        catalogue.team_seen = teams.seen
         self.hooks: Mapping[str, Hook] = {
             "agentjobs": admission.review,
-            "agentteams": TeamReviews(catalogue.pools, catalogue.team_ids, time.monotonic).review,
+            "agentteams": teams.review,
             "agentpools": PoolReviews(self._held).review,
         }
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, TypeVar
 
 import msgspec
@@ -69,6 +69,7 @@ class Catalogue:
         team_ids: by name of the AgentTeam.
         listed_pools, listed_teams: everything stored, by name of the object.
         moved_pools, moved_teams: names of objects that were stored or changed since somebody took them down.
+        team_seen: called with name and id of every AgentTeam that is stored or edited; whose it is sets it.
     """
 
     def __init__(self) -> None:
@@ -79,6 +80,7 @@ class Catalogue:
         self.listed_teams: dict[str, Listed] = {}
         self.moved_pools: set[str] = set()
         self.moved_teams: set[str] = set()
+        self.team_seen: Callable[[str, str], None] = lambda *_: None
 
     async def read(self, session: Session) -> None:
         """Replace everything by what is stored now.
@@ -130,8 +132,9 @@ class Catalogue:
                 listed = listed._replace(fault=team)
             else:
                 self._forget_team(name)
-                self.team_ids[name] = team.team_id or name
-                self.teams[team.team_id or name] = team
+                team_id = self.team_ids[name] = team.team_id or name
+                self.teams[team_id] = team
+                self.team_seen(name, team_id)
         elif known is not None:
             listed = listed._replace(fault=known.fault)
         self.listed_teams[name] = listed

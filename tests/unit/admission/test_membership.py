@@ -61,7 +61,7 @@ def test_pool_that_is_not_there_requires_a_team() -> None:
     """Who may name the team could not be checked once the pool is there: the submitter is then unknown."""
     desk = Desk(pools={}, teams={"red": team()})
     assert desk.create(manifest(team="red", pool="later")).allowed
-    assert "which pool later requires unless it says otherwise" in desk.create(manifest(pool="later")).message
+    assert 'spec.pool: there is no AgentPool named "later"' in desk.create(manifest(pool="later")).message
 
 
 def test_namespaces_of_a_team_and_of_a_pool() -> None:

@@ -51,6 +51,17 @@ def test_missing_key_is_a_fault_of_the_manifest() -> None:
     assert full(idempotency={"required": True}).create(manifest("new")).code == 422
 
 
+def test_what_only_the_webhook_knows_is_told_with_the_rest() -> None:
+    desk = Desk(pools={"default": pool(idempotency={"required": True})})
+    answer = desk.create(manifest("aj-" + "0" * 32, **BROKEN))
+    assert [line.split(":")[0] for line in answer.message.split("\n")] == [
+        "3 things are wrong",
+        "- spec.inputPayload",
+        "- metadata.name",
+        "- spec.idempotencyKey",
+    ]
+
+
 def test_everything_wrong_with_a_manifest_is_told_at_once() -> None:
     answer = Desk().create(manifest("new", agentImage="", retries=9, environment={"POD_NAME": "x"}))
     assert answer.code == 422

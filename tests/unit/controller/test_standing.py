@@ -238,8 +238,7 @@ async def test_each_object_is_written_once_a_second_at_most_and_true_within_two(
         assert team_status(cluster, "red")["pending"] == 0
     for times_of_writes in (written[POOL][1:], written[TEAM][2:]):
         assert len(times_of_writes) <= 11
-        pairs = itertools.pairwise(times_of_writes)
-        assert all(later - earlier >= 1 for earlier, later in pairs)
+        assert all(later - earlier >= 1 for earlier, later in itertools.pairwise(times_of_writes))
 
 
 @in_virtual_time

@@ -1,5 +1,6 @@
 """What an instance remembers, and what it puts into a cluster."""
 
+import io
 import socket
 from pathlib import Path
 
@@ -7,6 +8,7 @@ import pytest
 
 from deploy.local import admission, hosted, install, ports
 from deploy.local.cluster import DEFAULT_STATE, ROOT, Cluster
+from deploy.local.console import Console
 from deploy.local.errors import LocalError
 from deploy.local.install import Object
 from deploy.local.local import LocalCluster
@@ -83,6 +85,25 @@ def test_the_gateway_is_an_address_of_this_machine() -> None:
     assert hosted.gateway("fc00:f853:ccd:e793::1\n127.0.0.1\n\n") == "127.0.0.1"
     assert hosted.gateway("192.0.2.1\n") is None
     assert hosted.gateway("\n") is None
+
+
+def test_where_the_api_server_cannot_call_us_it_does_not_try(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A firewall between the containers and the host, say."""
+    done: list[str] = []
+
+    def pool(*_: object) -> None:
+        done.append("pool")
+        if len(done) == 1:
+            raise LocalError('failed calling webhook "agentpools.agentjobs.dev": … i/o timeout')
+
+    monkeypatch.setattr(install, "pool", pool)
+    monkeypatch.setattr(admission, "remove", lambda _: done.append("admission removed"))
+    said = io.StringIO()
+    hosted.KindCluster(tmp_path, console=Console(said))._pool()
+    assert done == ["pool", "admission removed", "pool"]
+    assert "left out: the API server cannot call" in said.getvalue()
 
 
 def test_hooks_are_called_by_url_unless_they_have_a_way_already() -> None:
