@@ -97,7 +97,7 @@ class _Side(asyncio.Protocol):
         assert self._other is not None
         self._other.transport.write(data)
 
-    def connection_lost(self, error: Exception | None) -> None:
+    def connection_lost(self, _: Exception | None) -> None:
         self._proxy.sides.discard(self)
         if self._other is not None:
             self._other.transport.close()
