@@ -23,6 +23,7 @@ from typing import Any, NoReturn
 
 import msgspec
 
+from agentjobs import CLOCK, STARTED
 from agentjobs.apis import names, times
 from agentjobs.cluster import paths
 from agentjobs.cluster.session import Session
@@ -43,10 +44,7 @@ _RELEASED_SECONDS = 1  # leaseDurationSeconds of a Lease that was given back, as
 
 def boottime() -> float:
     """Return seconds of a clock that never goes back and, where the system has one, counts sleep."""
-    return time.clock_gettime(_CLOCK)
-
-
-_CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+    return time.clock_gettime(CLOCK)
 
 
 def end_process(reason: str) -> NoReturn:
@@ -80,6 +78,7 @@ class Lease:
         floor: reads the highest epoch that is stored elsewhere, for when the Lease with its own was deleted.
         lost: ends the process.
         clock: seconds, as `boottime`.
+        started: when this process began, by that clock.
     """
 
     def __init__(
@@ -89,11 +88,13 @@ class Lease:
         *,
         lost: Callable[[str], NoReturn] = end_process,
         clock: Callable[[], float] = boottime,
+        started: float = STARTED,
     ) -> None:
         self.identity = identity
         self.end = lost
         self.clock = clock
         self._floor = floor
+        self._started = started
         self._until = float("-inf")
         self._stands: Future[None] = Future()
         self._leaves: Future[None] = Future()
@@ -197,8 +198,9 @@ class Lease:
         began = self.clock()
         taken = await self._update(session, stored, self._spec(transitions, acquired=_now()))
         self._mine, self._until = taken, began + HELD_SECONDS
-        # The former process of this identity has ended, but what it allowed last may still be under way.
-        opens_at = self.clock() + (WEBHOOK_SECONDS if wait else 0.0)
+        # The former process of this identity ended before this one began, but what it allowed last may have
+        # been on its way to the store then.
+        opens_at = max(self.clock(), self._started + WEBHOOK_SECONDS if wait else 0.0)
         _log.info("the Lease is taken by %s, epoch %d", self.identity, transitions + 1)
         self._term.set_result(Term(transitions + 1, opens_at))
 

@@ -6,6 +6,7 @@ import asyncio
 import logging
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import AsyncExitStack
 from typing import Any
 
 import kopf
@@ -114,24 +115,30 @@ async def main(settings: Settings, make_policy: Callable[[], Policy]) -> None:
             return loop.boundary.closed() if lease.held else "this is not the leader"
 
         server = Server(loop.boundary.hooks, lambda: door.prefix, closed)
+        parts: list[asyncio.Task[None]] = []
+        servers = AsyncExitStack()
 
         async def finish() -> None:
             await loop.stop(settings.shutdown_seconds)
             await door.leave()
             await lease.release()
+            # What of these is younger than kopf it would wait for.
+            await servers.aclose()
+            for part in parts:
+                part.cancel()
 
         endpoints = serve(loop, door, settings.metrics_host, settings.metrics_port)
         # Around kopf: while the last creates settle, reviews are still refused in words.
         reviews = server.listening(settings.admission_host, settings.admission_port, certificates.ssl_context)
-        async with endpoints, reviews as port, asyncio.TaskGroup() as group:
+        async with servers, asyncio.TaskGroup() as group:
+            await servers.enter_async_context(endpoints)
+            port = await servers.enter_async_context(reviews)
             lease.start()
             # Before kopf: at its end it cancels every task that is younger than itself.
-            parts = [group.create_task(part) for part in (loop.run(), certificates.run(), _open(door, loop))]
+            parts += [group.create_task(part) for part in (loop.run(), certificates.run(), _open(door, loop))]
             await loop.started.wait()
             handlers = registry(loop, f"https://{settings.dialled_host}:{port}", finish)
             await kopf.operator(registry=handlers, clusterwide=True, standalone=True)
-            for part in parts:
-                part.cancel()
 
 
 async def _open(door: FrontDoor, loop: Loop) -> None:

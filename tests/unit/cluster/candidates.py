@@ -35,7 +35,7 @@ class Candidate:
         self.ended = ""
         self.term: Term | None = None
         self._floor_epoch = floor
-        self.lease = Lease(identity, self._floor, lost=self._lost, clock=self.clock)
+        self.lease = Lease(identity, self._floor, lost=self._lost, clock=self.clock, started=self.clock())
         self.running = asyncio.create_task(self._run())
         self._standing = asyncio.create_task(self._stand()) if stands else None
 

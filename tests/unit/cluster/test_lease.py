@@ -88,6 +88,11 @@ async def test_ones_own_lease_is_taken_at_once_but_answers_wait_for_those_of_the
     term = await (a := Candidate(api, "a")).elected(within=0.1)
     assert term.epoch == first.epoch + 1
     assert term.opens_at == pytest.approx(a.clock() + WEBHOOK_SECONDS, abs=0.1)
+    await a.kill()
+    late = Candidate(api, "a", stands=False)
+    await asyncio.sleep(WEBHOOK_SECONDS + 1)  # its start took long
+    late.stand()
+    assert (await late.elected(within=0.1)).opens_at <= late.clock()
 
 
 @in_virtual_time
