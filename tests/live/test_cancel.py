@@ -189,7 +189,7 @@ def test_operator_killed_in_the_middle(lab: Lab) -> None:
 # -- real containers -----------------------------------------------------------------------------------
 
 AGENTS = {
-    # What it does when told to stop, and how the run ends. A process 1 without a handler does not hear SIGTERM.
+    # What it does when told to stop, and how the run ends. Process 1 without a handler hears no SIGTERM.
     "ignores": ("import time\ntime.sleep(600)", "CANCELED"),
     "leaves": (
         "import signal, sys, time\nsignal.signal(signal.SIGTERM, lambda *_: sys.exit(0))\ntime.sleep(600)",
