@@ -46,8 +46,8 @@ def measure() -> Report:
     report = Report(
         "decision",
         f"A full pool of {SLOTS:,} slots, CPU, memory and GPUs; {len(_REQUESTS) * len(_TIMEOUTS)} shapes (4 "
-        "requests by 3 timeouts) and 4 classes, mixed in every team; figures name runs, teams, and nodes where "
-        "there are any. "
+        "requests by 3 timeouts) and 4 classes, mixed in every team; figures name runs, teams, and nodes "
+        "where there are any. "
         f"{LOOKS:,} times a run ends and one look starts what follows, then a run is submitted and one look "
         "starts nothing; a figure is one look. CPU time of the process, garbage collection included. Memory: "
         "what Python allocates for the pool. Rebuild: from runs in memory to the first decision. Helios: "
