@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from agentjobs import policy_loader
 from agentjobs.controller.operator import main
-from agentjobs.errors import AgentJobsError
+from agentjobs.errors import AgentJobsError, SettingsError
 from agentjobs.settings import Settings
 
 
@@ -24,8 +24,12 @@ def run() -> int:
     logging.basicConfig(
         level=settings.log_level, format="%(asctime)s %(levelname)s %(name)s: %(message)s", stream=sys.stderr
     )
-    with asyncio.Runner(loop_factory=_loop_factory()) as runner:
-        runner.run(main(settings, make_policy))
+    try:
+        with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+            runner.run(main(settings, make_policy))
+    except SettingsError as error:  # files that a setting names cannot be used
+        print(f"agentjobs: {error}", file=sys.stderr)
+        return 2
     return 0
 
 
