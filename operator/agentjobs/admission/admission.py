@@ -10,13 +10,13 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from agentjobs.admission import membership
-from agentjobs.admission.ledger import UNSEEN_SECONDS, Ledger, Name, Reservation, Taken
+from agentjobs.admission.ledger import UNSEEN_SECONDS, Ledger, Reservation, Taken
 from agentjobs.admission.review import Answer, Request, forbidden, invalid, taken, too_many
 from agentjobs.apis import idempotency
 from agentjobs.apis.agentjob import AgentJob, AgentJobSpec, Priority
 from agentjobs.apis.agentpool import AgentPoolSpec
 from agentjobs.apis.agentteam import AgentTeamSpec
-from agentjobs.apis.faults import Fault, escaped, shown
+from agentjobs.apis.faults import Fault, escaped, printable, shown
 from agentjobs.apis.root import Resource
 from agentjobs.apis.validation import read, validate_update
 
@@ -65,12 +65,11 @@ class Admission:
             return invalid(faults)
         if not isinstance(manifest, AgentJob):
             return invalid([wrong_kind(AgentJob, request.object)])
-        spec, name = manifest.spec, (request.namespace, request.name)
+        spec = manifest.spec
         pool, team = self._pools.get(spec.pool), self._teams.get(spec.team_id)
         if refusals := membership.may_submit(spec, request.namespace, request.user_info, team, pool):
-            return forbidden(refusals)
-        fingerprint = idempotency.fingerprint(request.object["spec"]) if spec.idempotency_key else 0
-        return self._room(request, name, spec, pool or _NO_POOL, fingerprint)
+            return forbidden(refusals, unsure=team is None or pool is None)
+        return self._room(request, manifest, pool or _NO_POOL)
 
     def _faults(self, request: Request) -> list[Fault]:
         """Return what is wrong with a manifest's name and key, whatever else is."""
@@ -89,26 +88,29 @@ class Admission:
             found.append(Fault("spec.idempotencyKey", "", problem, use))
         return found
 
-    def _room(
-        self, request: Request, name: Name, spec: AgentJobSpec, pool: AgentPoolSpec, fingerprint: int
-    ) -> Answer:
+    def _room(self, request: Request, job: AgentJob, pool: AgentPoolSpec) -> Answer:
         """Check backpressure, then the key, then whether anything new is taken at all."""
-        first = self._ledger.holder(spec.team_id, spec.idempotency_key, name)
+        spec, name, ledger = job.spec, (request.namespace, request.name), self._ledger
+        team, key = spec.team_id, spec.idempotency_key
+        fingerprint = idempotency.fingerprint(request.object["spec"]) if key else 0
+        first = ledger.holder(team, key, name)
         if first is not None and pool.idempotency.before_backpressure:
             return _replay(spec, first, fingerprint, pool)
-        limit = pending_limit(self._pools, self._teams, spec.team_id, spec.pool)
-        pending = self._ledger.pending(spec.team_id, name)
+        limit = pending_limit(self._pools, self._teams, team, spec.pool)
+        pending = ledger.pending(team, name)
         if pending >= limit:
-            return too_many(backpressure(spec.team_id, pending, pool.retry_after_seconds))
+            return too_many(backpressure(team, pending, pool.retry_after_seconds))
         if first is not None:
             return _replay(spec, first, fingerprint, pool)
         if pool.drain is not None:
             return forbidden([_draining(spec.pool)])
         warning = self._forecast(spec, request.namespace, request.uid)
-        if not request.dry_run and not self._ledger.stored(name):
-            due = self._clock() + UNSEEN_SECONDS
-            create = Reservation(request.uid, spec.team_id, spec.idempotency_key, fingerprint, limit, due)
-            self._ledger.reserve(name, create)
+        if not request.dry_run:
+            now, uid = self._clock(), job.metadata.uid or request.uid
+            until = now + UNSEEN_SECONDS
+            # Under a name that is stored it can only fail, unless that is deleted already: look at once.
+            due = now if ledger.stored(name) else until
+            ledger.reserve(Reservation(uid, name, team, key, fingerprint, limit, due, until))
         return Answer(warnings=(warning,))
 
     # -- update ----------------------------------------------------------------------------------
@@ -123,7 +125,8 @@ class Admission:
             return Answer()
         team_id = str(after.get("teamId"))
         team = self._teams.get(team_id)
-        refusals = list(membership.may_act(team_id, team, request.user_info))
+        pool = self._pools.get(str(after.get("pool")), _NO_POOL)
+        refusals = list(membership.may_edit(team_id, team, pool, request.user_info))
         if before.get("priority") != after.get("priority"):
             priority = Priority(after.get("priority") or Priority.DEFAULT)
             refusals += membership.may_use_class(team_id, team, priority)
@@ -147,7 +150,7 @@ def wrong_kind(wanted: type[Resource], manifest: Any) -> Fault:
 
 def backpressure(team: str, pending: int, retry_after_seconds: int) -> str:
     """Return the sentence of a refusal at the limit."""
-    return f"Team {escaped(team)} has {pending} pending jobs; retry after {retry_after_seconds}s"
+    return f"Team {printable(team)} has {pending} pending jobs; retry after {retry_after_seconds}s"
 
 
 def _replay(spec: AgentJobSpec, first: Taken, fingerprint: int, pool: AgentPoolSpec) -> Answer:

@@ -33,6 +33,16 @@ def may_act(team_id: str, team: AgentTeamSpec | None, user: UserInfo) -> Iterato
         )
 
 
+def may_edit(team_id: str, team: AgentTeamSpec | None, pool: AgentPoolSpec, user: UserInfo) -> Iterator[str]:
+    """Yield why a user may not change the spec of a team's run: a team that is gone has no members left."""
+    if team is None and pool.require_teams:
+        yield (
+            f"spec.teamId: {shown(team_id)} has no AgentTeam any more, so nobody is a member of it; "
+            f"delete the AgentJob, or {_ASK} to create the AgentTeam again"
+        )
+    yield from may_act(team_id, team, user)
+
+
 def may_use_class(team_id: str, team: AgentTeamSpec | None, priority: Priority) -> Iterator[str]:
     """Yield why a team may not use a priority class."""
     most = team.max_priority if team is not None else None

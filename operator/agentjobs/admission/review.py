@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from http import HTTPStatus
 from typing import Any
 
@@ -62,6 +62,7 @@ class Answer:
     Attributes:
         code, reason: as of a Status object; unused where it is allowed.
         warnings: shown to the user, allowed or not.
+        unsure: it rests on something that may have changed a moment ago and not been seen: ask once more.
     """
 
     allowed: bool = True
@@ -69,6 +70,7 @@ class Answer:
     reason: str = ""
     message: str = ""
     warnings: tuple[str, ...] = ()
+    unsure: bool = False
 
 
 class MalformedError(ValueError):
@@ -107,14 +109,14 @@ def invalid(faults: Sequence[Fault | str]) -> Answer:
     return _refused(HTTPStatus.UNPROCESSABLE_ENTITY, "Invalid", faults)
 
 
-def forbidden(sentences: Sequence[str]) -> Answer:
+def forbidden(sentences: Sequence[str], *, unsure: bool = False) -> Answer:
     """Refuse what the asker may not do."""
-    return _refused(HTTPStatus.FORBIDDEN, "Forbidden", sentences)
+    return replace(_refused(HTTPStatus.FORBIDDEN, "Forbidden", sentences), unsure=unsure)
 
 
 def taken(sentence: str, warnings: tuple[str, ...] = ()) -> Answer:
     """Refuse what exists already."""
-    return Answer(False, HTTPStatus.CONFLICT, "AlreadyExists", sentence, warnings)
+    return Answer(False, HTTPStatus.CONFLICT, "AlreadyExists", sentence, warnings, unsure=True)
 
 
 def too_many(sentence: str) -> Answer:

@@ -23,6 +23,7 @@ Hook = Callable[[Request], Answer]
 BODY_BYTES = 8 * 1024 * 1024
 BODY_SECONDS = 3.0  # what the webhook configuration allows for the whole answer
 FIRST_REQUEST_SECONDS = 10.0  # from connecting to the end of the first request's head, TLS included
+UNSURE_SECONDS = 0.15  # a watch tells of a deletion, or of a new team, long before that
 IDLE_SECONDS = 120.0  # API servers keep a connection for 90 s: it must not be we who close it
 
 
@@ -97,13 +98,16 @@ class Server:
         try:
             async with asyncio.timeout(BODY_SECONDS):
                 request = read(await http.read())
-        except MalformedError as error:
+        except (MalformedError, web.RequestPayloadError) as error:
             return _plain(400, str(error))
         except web.HTTPRequestEntityTooLarge:
             return _plain(413, f"the body has more than {BODY_BYTES} bytes")
         except TimeoutError:
             return _plain(408, f"the body did not come within {BODY_SECONDS:g} s")
         answer = self._answer(hook, request)
+        if answer.unsure:
+            await asyncio.sleep(UNSURE_SECONDS)
+            answer = self._answer(hook, request)
         outcome = "allowed" if answer.allowed else answer.reason
         metrics.REVIEWS.labels(kind if kind in self._hooks else "other", outcome).inc()
         metrics.REVIEW_SECONDS.observe(time.perf_counter() - began)

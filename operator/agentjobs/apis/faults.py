@@ -6,6 +6,7 @@ from typing import Any
 
 from pydantic_core import ErrorDetails
 
+from agentjobs.apis import nesting
 from agentjobs.apis.base import REFUSED, RESERVED, Refusal
 from agentjobs.apis.schema import Schema, span
 
@@ -38,7 +39,7 @@ class Fault:
 
     def __str__(self) -> str:
         where = f"{self.path}: " if self.path else ""
-        return _printable(f"{where}{self.value} {self.problem}; {self.use}".replace(":  ", ": ").strip())
+        return printable(f"{where}{self.value} {self.problem}; {self.use}".replace(":  ", ": ").strip())
 
 
 def shown(value: Any) -> str:
@@ -63,10 +64,10 @@ def shown(value: Any) -> str:
 def escaped(text: str) -> str:
     """Return ``text`` with what is not printable escaped, direction marks included, and cut."""
     safe = text[:SHOWN].replace("\\", "\\\\").replace('"', '\\"')
-    return _printable(safe) + ("…" if len(text) > SHOWN else "")
+    return printable(safe) + ("…" if len(text) > SHOWN else "")
 
 
-def _printable(text: str) -> str:
+def printable(text: str) -> str:
     """Return text in which nothing moves a cursor or turns a line around, whoever wrote which part of it."""
     return "".join(
         character if character.isprintable() else character.encode("unicode_escape", "replace").decode()
@@ -103,7 +104,8 @@ def _faults_of(error: ErrorDetails, schema: Schema, root: str) -> Iterator[Fault
             yield _refused(refusal, path, value)
         return
     problem, use = _explained(error, node)
-    yield Fault(path, "" if error["type"] == "missing" else shown(value), problem, use)
+    hidden = error["type"] == "missing" or value == nesting.PLACEHOLDER
+    yield Fault(path, "" if hidden else shown(value), problem, use)
 
 
 def _refused(refusal: Refusal, path: str, value: Any) -> Fault:
@@ -132,6 +134,8 @@ def _path(location: Location, schema: Schema, root: str) -> tuple[str, Schema]:
 def _explained(error: ErrorDetails, node: Schema) -> tuple[str, str]:
     """Return the rule that is broken and the way out."""
     value, unit = error["input"], node.get("unit", "")
+    if value == nesting.PLACEHOLDER:
+        return f"is nested deeper than {nesting.LIMIT} levels", "flatten it"
     bounds = _way_out(node)
     match error["type"]:
         case "missing":

@@ -164,6 +164,11 @@ class Reflector(Generic[R]):
         self._changed(known, record)
         return True
 
+    def take(self, raw: bytes) -> None:
+        """Take an object as a request has answered it; one that cannot be read is left alone."""
+        if (record := self._read(msgspec.Raw(raw))) is not None:
+            self.upsert(record)
+
     def remove(self, uid: str) -> None:
         """Forget an object that is deleted; its uid never comes back."""
         self._gone[uid] = None

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import partial
 
 from agentjobs import metrics
 from agentjobs.admission.administration import PoolReviews, TeamReviews
 from agentjobs.admission.admission import Admission, pending_limit
 from agentjobs.admission.forecast import as_run, forecast
-from agentjobs.admission.ledger import Ledger, Name, Reservation
+from agentjobs.admission.ledger import Ledger, Reservation
 from agentjobs.admission.server import Hook
 from agentjobs.apis.agentjob import AgentJobSpec
 from agentjobs.apis.records import AgentJobRecord
@@ -25,6 +25,7 @@ _LOOK_SECONDS = 0.25
 # A read that took longer says that the store is slow: a create may still be on its way to it.
 _PROMPT_SECONDS = 1.0
 _READ_SECONDS = 5.0
+_LOOKERS = 8  # so few that whoever floods with creates that fail does not flood the API server through us
 
 
 class Boundary:
@@ -66,8 +67,8 @@ class Boundary:
         while True:
             await asyncio.sleep(_LOOK_SECONDS)
             metrics.RESERVATIONS.set(self.ledger.reservations)
-            due = self.ledger.due(time.monotonic())
-            await asyncio.gather(*(self._look_for(agentjobs, name, create) for name, create in due))
+            due = iter(self.ledger.due(time.monotonic()))
+            await asyncio.gather(*(self._look_for(agentjobs, due) for _ in range(_LOOKERS)))
             if self._stopping and not self.ledger.reservations:
                 self._settled.set()
 
@@ -77,16 +78,23 @@ class Boundary:
         if self.ledger.reservations:
             await self._settled.wait()
 
-    async def _look_for(self, agentjobs: Reflector[AgentJobRecord], name: Name, create: Reservation) -> None:
-        began = time.monotonic()
-        try:
-            content = await self._session.request("GET", paths.agentjob(*name), seconds=_READ_SECONDS)
-        except ApiError as error:
-            if not error.absent or time.monotonic() - began > _PROMPT_SECONDS:
-                return  # it is looked for again
-        else:
-            agentjobs.upsert(AgentJobRecord(content))
-        self.ledger.release(name, create.uid)
+    async def _look_for(self, agentjobs: Reflector[AgentJobRecord], creates: Iterator[Reservation]) -> None:
+        """Look for one create after the other."""
+        for create in creates:
+            began = time.monotonic()
+            try:
+                content = await self._session.request(
+                    "GET", paths.agentjob(*create.name), seconds=_READ_SECONDS
+                )
+            except ApiError as error:
+                if not error.absent or time.monotonic() - began > _PROMPT_SECONDS:
+                    continue  # it is looked for again
+                if began < create.until:
+                    self.ledger.postpone(create.uid)
+                    continue
+            else:
+                agentjobs.take(content)
+            self.ledger.release(create.uid)
 
     def _forecast(self, spec: AgentJobSpec, namespace: str, uid: str) -> str:
         pool, settings = self._state.pools.get(spec.pool), self._state.catalogue.pools.get(spec.pool)

@@ -76,8 +76,8 @@ class Target:
             assert refusal["code"] in CODES, refusal
             assert refusal["message"].replace("\n", "").isprintable(), refusal["message"]
         self.covered[f"{plural}: {outcome}"] += 1
-        for name, create in self.desk.ledger.due(self.desk.now):
-            self.desk.ledger.release(name, create.uid)
+        for create in self.desk.ledger.due(self.desk.now):
+            self.desk.ledger.release(create.uid)
         assert self.desk.ledger.reserved("blue") <= 3
 
 

@@ -55,8 +55,23 @@ def test_key_of_a_create_that_was_never_stored_is_free_again() -> None:
     desk = Desk()
     job = manifest("first", idempotencyKey="k")
     desk.create(job)
-    desk.ledger.release(("default", "first"), job["metadata"]["uid"])
+    desk.ledger.release(job["metadata"]["uid"])
     assert desk.submit("second", idempotencyKey="k").allowed
+
+
+def test_key_is_kept_for_each_of_two_creates_under_one_name() -> None:
+    """Which of them is stored is the API server's to say: neither key is free meanwhile."""
+    desk = Desk()
+    first, second = manifest("same", idempotencyKey="k"), manifest("same", idempotencyKey="other")
+    assert desk.create(first).allowed
+    assert desk.create(second).allowed
+    assert desk.submit("third", idempotencyKey="k").code == 409
+    assert desk.submit("third", idempotencyKey="other").code == 409
+    assert desk.create(manifest("same", idempotencyKey="k")).allowed  # the client asks again
+    desk.seen(first)
+    desk.ledger.release(second["metadata"]["uid"])
+    assert desk.submit("third", idempotencyKey="other").allowed
+    assert desk.submit("fourth", idempotencyKey="k").code == 409
 
 
 def test_key_is_that_of_the_older_of_two() -> None:

@@ -157,6 +157,16 @@ def test_labels_need_no_membership() -> None:
     assert desk(members=MEMBERS).update(old, new, user="joe").allowed
 
 
+@pytest.mark.parametrize(("require", "allowed"), [(True, False), (False, True)])
+def test_team_that_is_gone_has_no_members(require: bool, allowed: bool) -> None:
+    """Where teams are required; elsewhere an id without an AgentTeam is everybody's."""
+    gone = Desk(pools={"default": pool(requireTeams=require)})
+    answer = edit(gone, "jane", priority="critical")
+    assert answer.allowed == allowed
+    if not allowed:
+        assert (answer.code, "has no AgentTeam any more" in answer.message) == (403, True)
+
+
 def test_edit_at_the_limit_is_no_create() -> None:
     full = Desk(pools={"default": pool(maxPendingPerTeam=0)})
     assert edit(full, "jane", cancel=True).allowed

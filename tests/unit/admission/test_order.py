@@ -97,4 +97,16 @@ def test_what_a_sentence_shows_is_escaped(team_id: str) -> None:
     desk = Desk(pools={"default": pool(maxPendingPerTeam=0)})
     message = desk.create(manifest(team=team_id)).message
     assert message.isprintable()
+
+
+@pytest.mark.parametrize("team_id", ["x" * 64, 'quo"te', "back\\slash", "a b/c"])
+def test_sentence_at_the_limit_names_the_team_as_it_is(team_id: str) -> None:
+    desk = Desk(pools={"default": pool(maxPendingPerTeam=0)})
+    message = desk.create(manifest(team=team_id)).message
+    assert message == f"Team {team_id} has 0 pending jobs; retry after 30s"
+
+
+def test_sentence_at_the_limit_of_a_hostile_team() -> None:
+    desk = Desk(pools={"default": pool(maxPendingPerTeam=0)})
+    message = desk.create(manifest(team="a\u202eb")).message
     assert message.endswith(" has 0 pending jobs; retry after 30s")

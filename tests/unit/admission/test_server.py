@@ -171,6 +171,32 @@ async def test_wrong_path(path: str) -> None:
         assert (await client.send(WHOLE, path))[0] == 404
 
 
+@pytest.mark.parametrize("headers", [{"Content-Encoding": "gzip"}, {"Content-Encoding": "deflate"}])
+async def test_body_that_is_not_encoded_as_it_says(headers: dict[str, str]) -> None:
+    async with serving() as client:
+        url = f"http://127.0.0.1:{client.port}{PREFIX}/agentjobs"
+        async with client.http.post(url, data=io.BytesIO(WHOLE), headers=headers) as answer:
+            assert (answer.status, "message" in await answer.json()) == (400, True)
+
+
+async def test_what_may_not_have_been_seen_is_asked_once_more() -> None:
+    """A key of a run that was deleted, a team that was just created: the watch is a moment behind."""
+    desk, asked = Desk(), list[Answer]()
+    job = manifest("first", idempotencyKey="k")
+    desk.create(job)
+    desk.seen(job)
+
+    def hook(request: Request) -> Answer:
+        asked.append(desk.admission.review(request))
+        if len(asked) == 1:
+            desk.gone(job)
+        return asked[-1]
+
+    async with serving(hook) as client:
+        assert (await client.ask(job=manifest("second", idempotencyKey="k")))["allowed"]
+    assert [answer.code for answer in asked] == [409, 200]
+
+
 async def test_before_there_is_a_path_none_is_right() -> None:
     server = Server({"agentjobs": Desk().admission.review}, lambda: "", lambda: None)
     async with server.listening("127.0.0.1", 0, None) as port, aiohttp.ClientSession() as http:
