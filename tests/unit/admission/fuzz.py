@@ -16,6 +16,7 @@ from tests.unit.admission import hostile
 from tests.unit.admission.desk import Desk, pool, team
 
 CONNECTIONS = 16
+LIMIT = 8
 PREFIX = "/secret/1"
 CODES = {403, 409, 422, 429}
 OTHERWISE = {400: "no review at all", 413: "larger than two objects can be"}
@@ -26,8 +27,8 @@ class Target:
 
     def __init__(self) -> None:
         self.desk = Desk(
-            pools={"default": pool(maxPendingPerTeam=3), "other": pool(drain={"timeoutSeconds": 0})},
-            teams={"blue": team(maxPending=3, members={"users": ["jane"], "groups": ["blue-devs"]})},
+            pools={"default": pool(maxPendingPerTeam=LIMIT), "other": pool(drain={"timeoutSeconds": 0})},
+            teams={"blue": team(maxPending=LIMIT, members={"users": ["jane"], "groups": ["blue-devs"]})},
         )
         teams = TeamReviews(self.desk.pools, {"red": "red"}, lambda: self.desk.now)
         hooks = {
@@ -78,7 +79,7 @@ class Target:
         self.covered[f"{plural}: {outcome}"] += 1
         for create in self.desk.ledger.due(self.desk.now):
             self.desk.ledger.release(create.uid)
-        assert self.desk.ledger.reserved("blue") <= 3
+        assert self.desk.ledger.reserved("blue") <= LIMIT
 
 
 WANTED = {

@@ -113,7 +113,7 @@ def _manifest(random: Random, plural: str) -> dict[str, Any]:
         "spec": copy.deepcopy(_VALID[plural]),
         "status": {"phase": "PENDING", "observedGeneration": -1} if kind == "AgentJob" else {},
     }
-    if plural == "agentjobs" and random.random() < 0.3:
+    if plural == "agentjobs" and random.random() < 0.5:
         manifest["spec"]["idempotencyKey"] = random.choice("kqz")
     for _ in range(random.choice((0, 0, 1, 1, 2, 3))):
         manifest = _mutated(random, plural, manifest)

@@ -1,6 +1,7 @@
 """Whatever is sent, the answer is well-formed and comes in time; and a fault of ours is no verdict."""
 
 import asyncio
+import contextlib
 import io
 import json
 from collections.abc import AsyncIterator
@@ -262,6 +263,8 @@ async def test_connection_on_which_nothing_is_asked_is_closed(
         for _, writer in held:
             writer.write(begun)
         assert (await client.ask())["allowed"]
-        assert [await asyncio.wait_for(reader.read(), 5) for reader, _ in held] == [b""] * 50
+        for reader, _ in held:
+            with contextlib.suppress(ConnectionResetError):  # what was sent is not even read
+                assert await asyncio.wait_for(reader.read(), 5) == b""
         for _, writer in held:
             writer.close()
