@@ -85,7 +85,7 @@ class Certificates:
                 following = self._following()
                 if following is not None:
                     await self._change_to(following)
-            except (SettingsError, ssl.SSLError) as error:
+            except (SettingsError, OSError) as error:  # an SSLError is one
                 # The files are written one after the other: the next look finds them whole.
                 _log.warning("the certificate stays as it is: %s", error)
 

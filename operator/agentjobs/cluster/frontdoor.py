@@ -17,6 +17,7 @@ from typing import Any
 
 import msgspec
 
+from agentjobs import metrics
 from agentjobs.apis import names
 from agentjobs.cluster import paths
 from agentjobs.cluster.certificates import Certificates
@@ -105,8 +106,10 @@ class FrontDoor:
                 await self._write_slice([self._address.host])
             await self._write_configuration()
             self._problem = ""
+            metrics.REACHABLE.set(1)
         except ApiError as error:
             self._tell(str(error))
+            metrics.REACHABLE.set(0)
             if not error.absent:
                 return
         self.written.set()
