@@ -22,7 +22,7 @@ SCHEDULE_FAILED = Counter(
 UNEXPECTED_JOBS = Counter("agentjobs_unexpected_jobs", "Jobs of ours that no run expected, stopped")
 REACHABLE = Gauge(
     "agentjobs_admission_reachable",
-    "1 while the webhook configuration leads to this process; 0 where it is missing: then nothing is reviewed",
+    "1 while the webhook configuration leads to this process; 0 where it is missing and nothing is reviewed",
 )
 LEADER = Gauge("agentjobs_leader", "1 while this process leads, 0 while it stands by")
 POLICY_FAULTS = Counter("agentjobs_policy_faults", "Looks that a policy's error ended", ("pool",))
