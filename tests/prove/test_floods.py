@@ -6,13 +6,13 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.compat.flood import Answer
-from tests.compat.user import User
+from tests.compat.flood import Answer, flood
+from tests.compat.user import AGENTJOBS, User
 from tests.live.lab import Lab
 from tests.live.support import eventually
 
 LIMIT, AT_ONCE = 50, 80
-FLOODS, FAULTS = 100, 5
+FLOODS, FAULTS, WAVES = 100, 5, 10
 SOON = 60
 
 
@@ -53,6 +53,21 @@ def test_eighty_at_once_leave_exactly_fifty(user: User, _round: int) -> None:
     codes = Counter(code for code, _ in user.flood([user.manifest() for _ in range(AT_ONCE)]))
     assert codes == {201: LIMIT, 429: AT_ONCE - LIMIT}
     assert len(user.stored()) == LIMIT
+
+
+def test_creates_that_are_allowed_and_refused_later(user: User) -> None:
+    """A quota comes after us. What is looked for then must not cost the leader its Lease; nothing stays."""
+    lab, namespace = user.lab, user.lab.namespace()
+    quotas = f"/api/v1/namespaces/{namespace}/resourcequotas"
+    lab.make(quotas, {"metadata": {"name": "none"}, "spec": {"hard": {"count/agentjobs.agentjobs.dev": "0"}}})
+    eventually(lambda: "hard" in lab.api.request("GET", f"{quotas}/none").get("status", {}))
+    path, pid = AGENTJOBS.replace("/default/", f"/{namespace}/"), lab.cluster.pid("operator")
+    for wave in range(WAVES):
+        manifests = [user.manifest(teamId=f"{user.team}-{wave}-{number}") for number in range(AT_ONCE * 3)]
+        codes = {code for code, _ in flood(lab.cluster, path, manifests)}
+        assert codes <= {403, 500}, codes
+    assert eventually(lambda: lab.metric("agentjobs_admission_reservations") == 0, seconds=SOON)
+    assert lab.cluster.pid("operator") == pid
 
 
 @pytest.mark.parametrize("answered", range(0, AT_ONCE, AT_ONCE // FAULTS))
