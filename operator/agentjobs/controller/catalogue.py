@@ -67,8 +67,8 @@ class Catalogue:
 
     Attributes:
         teams: by id: the settings in force.
-        team_holders: by id: the name of the AgentTeam whose settings these are. Of two with one id, which only an
-            edit past the webhook makes, it is the older one.
+        team_holders: by id: the name of the AgentTeam whose settings these are. Of two with one id, which
+            are made only past the webhook, it is the older one.
         team_ids: by name: the id that each AgentTeam asks for.
         listed_pools, listed_teams: everything stored, by name of the object.
         moved_pools, moved_teams: names of objects that were stored or changed since somebody took them down.

@@ -37,9 +37,7 @@ def registry(loop: Loop, admission_url: str, finish: Callable[[], Awaitable[None
     @kopf.on.startup(registry=handlers)
     def configure(settings: kopf.OperatorSettings, **_: Any) -> None:
         settings.admission.server = admission
-        settings.scanning.disabled = (
-            True  # nothing is handled by kopf, so it need not follow what kinds there are
-        )
+        settings.scanning.disabled = True  # it handles no kind, so need not follow which there are
         settings.networking.request_timeout = 15
         settings.networking.error_backoffs = _Endless()
 

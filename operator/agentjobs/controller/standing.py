@@ -53,9 +53,8 @@ class Standings:
         moved = {name: self._moved_teams(name, pool) for name, pool in self._state.pools.items()}
         pools = catalogue.moved_pools | {name for name, teams in moved.items() if teams is not None}
         ids = set[str]().union(*(teams for teams in moved.values() if teams))
-        teams = catalogue.moved_teams | {
-            catalogue.team_holders[team] for team in ids & catalogue.team_holders.keys()
-        }
+        holders = catalogue.team_holders
+        teams = catalogue.moved_teams | {holders[team] for team in ids & holders.keys()}
         catalogue.moved_pools, catalogue.moved_teams = set(), set()
         return pools, teams
 
@@ -192,8 +191,8 @@ def _invalid(listed: Listed, in_force: bool) -> tuple[str, str] | None:
 def _taken(team_id: str, holder: str) -> tuple[str, str]:
     """Return reason and message of an AgentTeam whose id an older one has."""
     return "TeamIdTaken", (
-        f"spec.teamId: {shown(team_id)} is the id of AgentTeam {holder}, which is older; until that one is deleted "
-        "or has another id, this one is as if it were not there; choose another id, or delete one of the two"
+        f"spec.teamId: {shown(team_id)} is the id of AgentTeam {holder}, which came first; while that has it, "
+        "this one is as if it were not there; choose another id, or delete one of the two"
     )
 
 

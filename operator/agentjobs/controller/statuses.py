@@ -98,13 +98,9 @@ class Statuses:
         if not changes:
             return
         body = {"metadata": {"uid": listed.uid}, "status": changes}
+        resource, path = f"{reflector.kind}/status", f"{path}/status"
         content = await self._session.write(
-            "patch",
-            f"{reflector.kind}/status",
-            "PATCH",
-            f"{path}/status",
-            body=body,
-            content_type=MERGE_PATCH,
+            "patch", resource, "PATCH", path, body=body, content_type=MERGE_PATCH
         )
         reflector.upsert(SettingsRecord(content))
 

@@ -159,7 +159,7 @@ async def test_one_of_two_with_one_id_is_told_so_and_takes_over_when_the_other_g
         assert told(cluster, "old") == ("True", "Accepted", 1)
         assert told(cluster, "new") == ("False", "TeamIdTaken", 0)
         message = cluster.api.get("agentteams", "new")["status"]["conditions"][0]["message"]
-        assert message.startswith('spec.teamId: "blue" is the id of AgentTeam old, which is older; ')
+        assert message.startswith('spec.teamId: "blue" is the id of AgentTeam old, which came first; ')
         assert cluster.loop.state.catalogue.teams["blue"].max_pending == 1
         cluster.api.delete("agentteams", "old")
         await asyncio.sleep(2)
