@@ -191,7 +191,7 @@ def _invalid(listed: Listed, in_force: bool) -> tuple[str, str] | None:
 def _taken(team_id: str, holder: str) -> tuple[str, str]:
     """Return reason and message of an AgentTeam whose id an older one has."""
     return "TeamIdTaken", (
-        f"spec.teamId: {shown(team_id)} is the id of AgentTeam {holder}, which came first; while that has it, "
+        f"spec.teamId: {shown(team_id)} is the id of AgentTeam {holder}, which came first; while it is, "
         "this one is as if it were not there; choose another id, or delete one of the two"
     )
 
