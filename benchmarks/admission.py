@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from multiprocessing.connection import Connection
 
 from agentjobs.admission.server import Server
-from agentjobs.apis.records import AgentJobRecord
+from agentjobs.apis.records import AgentJobRecord, SettingsRecord
 from agentjobs.cluster.certificates import Certificates
 from agentjobs.cluster.session import Session
 from agentjobs.controller.boundary import Boundary
@@ -76,11 +76,9 @@ def _serve(pipe: Connection) -> None:
 
 async def _answer(pipe: Connection) -> None:
     state = State(lambda: time.time_ns() // 1000, FairShare, lambda *_: {})
+    spec = {"requireTeams": False, "maxConcurrency": 16, "maxPendingPerTeam": 100_000}
     state.catalogue.pool_stored(
-        {
-            "metadata": {"name": "default"},
-            "spec": {"requireTeams": False, "maxConcurrency": 16, "maxPendingPerTeam": 100_000},
-        }
+        SettingsRecord(json.dumps({"metadata": {"name": "default"}, "spec": spec}).encode())
     )
     state.catalogue_changed()
     boundary = Boundary(Session(), state)

@@ -22,15 +22,15 @@ class TeamReviews:
 
     Args:
         pools: as administrators set them, by name.
-        team_ids: the id of every stored AgentTeam, by the object's name.
+        team_holders: by id: the name of the stored AgentTeam that has it.
         clock: seconds of a monotonic clock.
     """
 
     def __init__(
-        self, pools: Mapping[str, AgentPoolSpec], team_ids: Mapping[str, str], clock: Callable[[], float]
+        self, pools: Mapping[str, AgentPoolSpec], team_holders: Mapping[str, str], clock: Callable[[], float]
     ) -> None:
         self._pools = pools
-        self._team_ids = team_ids
+        self._team_holders = team_holders
         self._clock = clock
         self._allowed: dict[str, tuple[str, float]] = {}  # by id: the object that may have it soon
 
@@ -56,9 +56,9 @@ class TeamReviews:
 
     def _holder(self, team_id: str, name: str) -> str | None:
         """Return another object that has an id, or was just allowed to have it."""
-        stored = (other for other, id_ in self._team_ids.items() if id_ == team_id and other != name)
+        stored = self._team_holders.get(team_id, name)
         allowed, _ = self._allowed.get(team_id, (name, 0.0))
-        return next(stored, allowed if allowed != name else None)
+        return next((other for other in (stored, allowed) if other != name), None)
 
     def _warnings(self, team: AgentTeam) -> Iterator[str]:
         members = team.spec.members

@@ -95,6 +95,7 @@ class Object(Wire):
 
 
 _OBJECT = msgspec.json.Decoder(Object)
+_WHOLE = msgspec.json.Decoder(dict[str, Any])
 _NOTHING: Mapping[str, str] = MappingProxyType({})
 _SPEC_FIELDS = 3  # their level in an object
 
@@ -166,6 +167,25 @@ class AgentJobRecord(Record):
     def told(self) -> bool:
         """Whether its status was worked out from the present spec."""
         return self.status.observed_generation == self.generation
+
+
+class SettingsRecord(Record):
+    """An AgentPool or AgentTeam; there are few, so each is kept whole.
+
+    Attributes:
+        spec, status: as JSON, whatever they are.
+    """
+
+    __slots__ = ("generation", "spec", "status")
+
+    def __init__(self, raw: bytes | msgspec.Raw) -> None:
+        found = nesting.decode(raw, _OBJECT, _SPEC_FIELDS)
+        super().__init__(found.metadata)
+        self.generation = found.metadata.generation
+        whole = nesting.decode(raw, _WHOLE, _SPEC_FIELDS)
+        self.spec: Any = whole.get("spec") or {}
+        status = whole.get("status")
+        self.status: dict[str, Any] = status if isinstance(status, dict) else {}
 
 
 class JobCondition(Wire):

@@ -85,6 +85,11 @@ class _ExpiredError(Exception):
 class Reflector(Generic[R]):
     """Keeps `objects` (by uid) equal to what the API server stores, and tells of each change.
 
+    Attributes:
+        kind: the plural that its path ends with, such as `jobs`.
+        synced: set once everything was listed.
+        heard: when the server said something last, by the monotonic clock.
+
     Args:
         session: where to ask.
         path: of the collection over all namespaces, such as `/apis/batch/v1/jobs`.
@@ -109,7 +114,7 @@ class Reflector(Generic[R]):
         self.heard = time.monotonic()
         self._session = session
         self._path = path
-        self._kind = path.rsplit("/", 1)[-1]
+        self.kind = path.rsplit("/", 1)[-1]
         self._decode = decode
         self._changed = changed
         asked = {"labelSelector": selector, "fieldSelector": fields}
@@ -133,11 +138,11 @@ class Reflector(Generic[R]):
             except _ExpiredError:
                 self._version = ""
             except ApiError as error:
-                _log.warning("%s: %s; reconnecting", self._kind, error)
+                _log.warning("%s: %s; reconnecting", self.kind, error)
                 asked = error.retry_after or 0.0
                 if not error.transient:
                     self._version = ""
-            metrics.RECONNECTS.labels(self._kind).inc()
+            metrics.RECONNECTS.labels(self.kind).inc()
             first, longest = _BACKOFF_SECONDS
             # A connection that held for a while was a good one: the next pause is short again.
             held = time.monotonic() - began > longest
@@ -151,7 +156,7 @@ class Reflector(Generic[R]):
                 await self._read_all()
                 return
             except ApiError as error:
-                _log.warning("%s: %s; listed again", self._kind, error)
+                _log.warning("%s: %s; listed again", self.kind, error)
                 await asyncio.sleep(max(pause, error.retry_after or 0.0))
                 pause = min(longest, pause * 2)
 
@@ -241,6 +246,6 @@ class Reflector(Generic[R]):
             return self._decode(raw)
         except (ValueError, TypeError, RecursionError):
             # One object that cannot be read must not blind us to all the others.
-            _log.exception("%s: an object cannot be read; it is left alone", self._kind)
-            metrics.UNREADABLE.labels(self._kind).inc()
+            _log.exception("%s: an object cannot be read; it is left alone", self.kind)
+            metrics.UNREADABLE.labels(self.kind).inc()
             return None

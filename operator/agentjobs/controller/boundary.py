@@ -44,7 +44,7 @@ class Boundary:
         limit = partial(pending_limit, catalogue.pools, catalogue.teams)
         self.ledger = Ledger(limit, _over)
         admission = Admission(catalogue.pools, catalogue.teams, self.ledger, self._forecast, time.monotonic)
-        teams = TeamReviews(catalogue.pools, catalogue.team_ids, time.monotonic)
+        teams = TeamReviews(catalogue.pools, catalogue.team_holders, time.monotonic)
         catalogue.team_seen = teams.seen
         self.hooks: Mapping[str, Hook] = {
             "agentjobs": admission.review,

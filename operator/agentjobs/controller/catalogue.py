@@ -1,4 +1,4 @@
-"""The pools and teams as administrators set them: few objects, read whole, edited live."""
+"""The pools and teams as administrators set them: few objects, edited live."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import logging
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, TypeVar
 
-import msgspec
 from pydantic import ValidationError
 
 from agentjobs.apis import validation
@@ -14,10 +13,9 @@ from agentjobs.apis.agentpool import AgentPool, AgentPoolSpec
 from agentjobs.apis.agentteam import AgentTeam, AgentTeamSpec
 from agentjobs.apis.base import Model
 from agentjobs.apis.names import API_VERSION
+from agentjobs.apis.records import SettingsRecord
 from agentjobs.apis.root import Resource
 from agentjobs.apis.sharing import pool_settings
-from agentjobs.cluster import paths
-from agentjobs.cluster.session import Session
 from agentjobs.scheduling.model import PoolSettings
 from agentjobs.scheduling.resources import Amounts
 
@@ -31,12 +29,14 @@ class Listed(NamedTuple):
 
     Attributes:
         version: its resourceVersion as a number.
+        created: microseconds since the epoch.
         status: as JSON.
         fault: why its spec cannot be used; "" when it can.
     """
 
     uid: str
     version: int
+    created: int
     generation: int
     status: dict[str, Any]
     fault: str = ""
@@ -60,13 +60,16 @@ class Listed(NamedTuple):
 
 
 class Catalogue:
-    """Pools by name and teams by id.
+    """Pools by name and teams by id, told by their reflectors.
 
     An object that cannot be read keeps the settings it had: an edit past the schema must not
     open or close a pool.
 
     Attributes:
-        team_ids: by name of the AgentTeam.
+        teams: by id: the settings in force.
+        team_holders: by id: the name of the AgentTeam whose settings these are. Of two with one id, which
+            are made only past the webhook, it is the older one.
+        team_ids: by name: the id that each AgentTeam asks for.
         listed_pools, listed_teams: everything stored, by name of the object.
         moved_pools, moved_teams: names of objects that were stored or changed since somebody took them down.
         team_seen: called with name and id of every AgentTeam that is stored or edited; whose it is sets it.
@@ -75,85 +78,105 @@ class Catalogue:
     def __init__(self) -> None:
         self.pools: dict[str, AgentPoolSpec] = {}
         self.teams: dict[str, AgentTeamSpec] = {}
+        self.team_holders: dict[str, str] = {}
         self.team_ids: dict[str, str] = {}
         self.listed_pools: dict[str, Listed] = {}
         self.listed_teams: dict[str, Listed] = {}
         self.moved_pools: set[str] = set()
         self.moved_teams: set[str] = set()
         self.team_seen: Callable[[str, str], None] = lambda *_: None
+        self._claims: dict[
+            str, dict[str, AgentTeamSpec]
+        ] = {}  # by id and name: every AgentTeam that asks for it
 
-    async def read(self, session: Session) -> None:
-        """Replace everything by what is stored now.
-
-        Raises:
-            ApiError: when it cannot be read; then nothing has changed.
-        """
-        pools = msgspec.json.decode(await session.request("GET", paths.AGENTPOOLS))["items"]
-        teams = msgspec.json.decode(await session.request("GET", paths.AGENTTEAMS))["items"]
-        for name in self.listed_pools.keys() - {pool["metadata"]["name"] for pool in pools}:
-            self.pool_deleted(name)
-        for name in self.listed_teams.keys() - {team["metadata"]["name"] for team in teams}:
-            self.team_deleted(name)
-        for pool in pools:
-            self.pool_stored(pool)
-        for team in teams:
-            self.team_stored(team)
-
-    def pool_stored(self, body: dict[str, Any]) -> bool:
+    def pool_stored(self, pool: SettingsRecord) -> bool:
         """An AgentPool was created or changed; return whether its settings may have."""
-        name = body["metadata"]["name"]
-        known, listed = self.listed_pools.get(name), _listed(body)
-        if _late(known, listed):
-            return False
+        name = pool.name
+        known = self.listed_pools.get(name)
+        if known is not None and known.uid != pool.uid:
+            if pool.version < known.version:
+                return False  # late news of one that was deleted: another has its name
+            self._forget_pool(name)
+            known = None
         self.moved_pools.add(name)
-        edited = _edited(known, listed)
-        if edited:
-            spec = _spec(AgentPool, AgentPoolSpec, body)
-            if isinstance(spec, str):
-                listed = listed._replace(fault=spec)
-            else:
-                self.pools[name] = spec
-        elif known is not None:
-            listed = listed._replace(fault=known.fault)
-        self.listed_pools[name] = listed
-        return edited
-
-    def team_stored(self, body: dict[str, Any]) -> bool:
-        """An AgentTeam was created or changed; return whether its settings may have."""
-        name = body["metadata"]["name"]
-        known, listed = self.listed_teams.get(name), _listed(body)
-        if _late(known, listed):
+        if known is not None and not _edited(known, pool):
+            self.listed_pools[name] = _listed(pool, known.fault)
             return False
+        spec = _spec(AgentPool, AgentPoolSpec, pool)
+        self.listed_pools[name] = _listed(pool, spec if isinstance(spec, str) else "")
+        if not isinstance(spec, str):
+            self.pools[name] = spec
+        return True
+
+    def team_stored(self, team: SettingsRecord) -> bool:
+        """An AgentTeam was created or changed; return whether its settings may have."""
+        name = team.name
+        known = self.listed_teams.get(name)
+        if known is not None and known.uid != team.uid:
+            if team.version < known.version:
+                return False
+            self._forget_team(name)
+            known = None
         self.moved_teams.add(name)
-        edited = _edited(known, listed)
-        if edited:
-            team = _spec(AgentTeam, AgentTeamSpec, body)
-            if isinstance(team, str):
-                listed = listed._replace(fault=team)
-            else:
-                self._forget_team(name)
-                team_id = self.team_ids[name] = team.team_id or name
-                self.teams[team_id] = team
-                self.team_seen(name, team_id)
-        elif known is not None:
-            listed = listed._replace(fault=known.fault)
-        self.listed_teams[name] = listed
-        return edited
+        if known is not None and not _edited(known, team):
+            self.listed_teams[name] = _listed(team, known.fault)
+            return False
+        spec = _spec(AgentTeam, AgentTeamSpec, team)
+        self.listed_teams[name] = _listed(team, spec if isinstance(spec, str) else "")
+        if not isinstance(spec, str):
+            self._claim(name, spec)
+        return True
 
-    def pool_deleted(self, name: str) -> None:
-        """An AgentPool is gone; unknown names are no error."""
+    def pool_deleted(self, pool: SettingsRecord) -> bool:
+        """An AgentPool is gone; return whether that changes anything: another may have its name by now."""
+        known = self.listed_pools.get(pool.name)
+        if known is None or known.uid != pool.uid:
+            return False
+        self._forget_pool(pool.name)
+        return True
+
+    def team_deleted(self, team: SettingsRecord) -> bool:
+        """An AgentTeam is gone; return whether that changes anything: another may have its name by now."""
+        known = self.listed_teams.get(team.name)
+        if known is None or known.uid != team.uid:
+            return False
+        self._forget_team(team.name)
+        return True
+
+    def _forget_pool(self, name: str) -> None:
+        del self.listed_pools[name]
         self.pools.pop(name, None)
-        self.listed_pools.pop(name, None)
-
-    def team_deleted(self, name: str) -> None:
-        """An AgentTeam is gone, by the object's name; unknown names are no error."""
-        self._forget_team(name)
-        self.listed_teams.pop(name, None)
 
     def _forget_team(self, name: str) -> None:
+        self._withdraw(name)
+        del self.listed_teams[name]
+
+    def _claim(self, name: str, spec: AgentTeamSpec) -> None:
+        team_id = spec.team_id or name
+        if self.team_ids.get(name) != team_id:
+            self._withdraw(name)
+        self.team_ids[name] = team_id
+        self._claims.setdefault(team_id, {})[name] = spec
+        self._award(team_id)
+        self.team_seen(name, team_id)
+
+    def _withdraw(self, name: str) -> None:
+        """Drop an AgentTeam's claim on its id; another one that asks for the id has it then."""
         team_id = self.team_ids.pop(name, None)
         if team_id is not None:
-            self.teams.pop(team_id, None)
+            del self._claims[team_id][name]
+            self._award(team_id)
+
+    def _award(self, team_id: str) -> None:
+        """Put the settings of the oldest AgentTeam that asks for an id in force."""
+        claims = self._claims[team_id]
+        if not claims:
+            del self._claims[team_id], self.teams[team_id], self.team_holders[team_id]
+            return
+        holder = min(claims, key=lambda name: (self.listed_teams[name].created, name))
+        if self.team_holders.get(team_id) != holder:
+            self.moved_teams |= claims.keys()
+        self.team_holders[team_id], self.teams[team_id] = holder, claims[holder]
 
     def settings(self, pool: str, nodes: Mapping[str, Amounts] | None) -> PoolSettings:
         """Return what a known pool says, as the policy takes it.
@@ -169,41 +192,27 @@ class Catalogue:
         return frozenset(spec.secrets) if spec else frozenset()
 
 
-def _listed(body: dict[str, Any]) -> Listed:
-    metadata, status = body["metadata"], body.get("status")
-    version = str(metadata.get("resourceVersion", ""))
-    return Listed(
-        uid=metadata.get("uid", ""),
-        version=int(version) if version.isdecimal() else 0,
-        generation=metadata.get("generation", 0),
-        status=status if isinstance(status, dict) else {},
-    )
+def _listed(record: SettingsRecord, fault: str) -> Listed:
+    return Listed(record.uid, record.version, record.created, record.generation, record.status, fault)
 
 
-def _late(known: Listed | None, listed: Listed) -> bool:
-    """Whether an event tells of what has been overtaken."""
-    return known is not None and known.uid == listed.uid and 0 < listed.version < known.version
-
-
-def _edited(known: Listed | None, listed: Listed) -> bool:
+def _edited(known: Listed, stored: SettingsRecord) -> bool:
     """Whether the spec may be another: every status that is written comes back as an event as well."""
-    if known is None or not listed.generation:
-        return True
-    return known.uid != listed.uid or known.generation != listed.generation
+    return not stored.generation or known.generation != stored.generation
 
 
-def _spec(kind: type[Resource], model: type[Spec], body: dict[str, Any]) -> Spec | str:
+def _spec(kind: type[Resource], model: type[Spec], stored: SettingsRecord) -> Spec | str:
     """Return the spec, or what is wrong with it."""
-    spec = body.get("spec") or {}
     try:
-        return model.model_validate(spec)
+        return model.model_validate(stored.spec)
     except ValidationError as error:
-        named = {"apiVersion": API_VERSION, "kind": kind.__name__, "metadata": body["metadata"], "spec": spec}
+        metadata = {"name": stored.name}
+        named = {"apiVersion": API_VERSION, "kind": kind.__name__, "metadata": metadata, "spec": stored.spec}
         fault = "; ".join(map(str, validation.validate(named))) or error.errors(include_url=False)[0]["msg"]
         _log.error(
             "%s %s cannot be read and keeps its former settings: %s",
             kind.__name__,
-            body["metadata"]["name"],
+            stored.name,
             fault,
         )
         return fault

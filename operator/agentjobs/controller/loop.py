@@ -7,11 +7,11 @@ import heapq
 import logging
 import time
 from collections.abc import Callable
-from typing import Protocol
+from typing import Any, Protocol
 
 from agentjobs import metrics
 from agentjobs.apis import names, times
-from agentjobs.apis.records import AgentJobRecord, JobRecord, PodRecord
+from agentjobs.apis.records import AgentJobRecord, JobRecord, PodRecord, SettingsRecord
 from agentjobs.apis.runstatus import Phase
 from agentjobs.cluster import paths
 from agentjobs.cluster.lease import Term
@@ -25,12 +25,9 @@ from agentjobs.controller.run import Run
 from agentjobs.controller.state import State
 from agentjobs.controller.statuses import Statuses
 from agentjobs.controller.telling import QUIET, next_word
-from agentjobs.errors import ApiError
 from agentjobs.scheduling.policies import Policy
 
 _log = logging.getLogger(__name__)
-
-RESYNC_SECONDS = 60.0
 
 
 def now_micros() -> int:
@@ -50,6 +47,7 @@ class Loop:
     """Owns the reflectors, the state and the writer; everything of the hot path hangs on it.
 
     Attributes:
+        reflectors: what must be known before anything is decided.
         started: set once every task of it that is to outlive kopf was created.
         synced: set once everything was listed: from then on it can lead.
         elected: set once it may lead, and takes over.
@@ -68,9 +66,18 @@ class Loop:
         state.find = self.agentjobs.objects.get
         self.jobs = Reflector(session, paths.JOBS, JobRecord, state.job_changed, selector=ours)
         self.pods = Reflector(session, paths.PODS, PodRecord, state.pod_changed, selector=ours)
+        self.agentpools = Reflector(session, paths.AGENTPOOLS, SettingsRecord, self._agentpool_changed)
+        self.agentteams = Reflector(session, paths.AGENTTEAMS, SettingsRecord, self._agentteam_changed)
+        self.reflectors: tuple[Reflector[Any], ...] = (
+            self.agentpools,
+            self.agentteams,
+            self.agentjobs,
+            self.jobs,
+            self.pods,
+        )
         self.actions = Actions(session, state, self.agentjobs, self.jobs, self.pods, now_micros)
         self.writer = Writer(self.actions.write)
-        self.statuses = Statuses(session, state, now_micros)
+        self.statuses = Statuses(session, state, self.agentpools, self.agentteams, now_micros)
         self.started = asyncio.Event()
         self.synced = asyncio.Event()
         self.elected = asyncio.Event()
@@ -79,16 +86,15 @@ class Loop:
         self.stopping = False
         self._leadership = leadership
         self._capacity_dirty = False  # what nodes offer is worked out once a cycle, however many pods changed
+        self._catalogue_dirty = False  # likewise, however many pools and teams a list has told of
         self._timers: list[tuple[int, str]] = []
-        self._catalogue_read = asyncio.Event()
 
     async def run(self) -> None:
         """Run until cancelled."""
         async with asyncio.TaskGroup() as group:
-            for reflector in (self.agentjobs, self.jobs, self.pods):
+            for reflector in self.reflectors:
                 group.create_task(reflector.run())
             group.create_task(self.nodes.run())
-            group.create_task(self._resync())
             group.create_task(self.writer.run())
             group.create_task(self.boundary.run(self.agentjobs))
             group.create_task(self._lead())
@@ -111,17 +117,16 @@ class Loop:
 
     async def _lead(self) -> None:
         """Wait until this process may lead, then take over what the former leader left."""
-        reflectors = (self.agentjobs, self.jobs, self.pods)
-        for reflector in reflectors:
+        for reflector in self.reflectors:
             await reflector.synced.wait()
-        await self._catalogue_read.wait()
         self.synced.set()
         term = await self._leadership.acquired()
         self.elected.set()
         metrics.LEADER.set(1)
         began = self._leadership.clock()
         # What the former leader wrote last, watches may not have told yet.
-        await asyncio.gather(self._read_catalogue(), *(reflector.relist() for reflector in reflectors))
+        await asyncio.gather(*(reflector.relist() for reflector in self.reflectors))
+        self.state.catalogue_changed()
         self.state.go_live(self.agentjobs.objects.values())
         self.state.touched.update(self.state.runs)
         self.leads.set()
@@ -151,6 +156,20 @@ class Loop:
         self.boundary.ledger.changed(old, new)
         self.state.agentjob_changed(old, new)
 
+    def _agentpool_changed(self, old: SettingsRecord | None, new: SettingsRecord | None) -> None:
+        catalogue = self.state.catalogue
+        if catalogue.pool_stored(new) if new is not None else old is not None and catalogue.pool_deleted(old):
+            self._catalogue_changed()
+
+    def _agentteam_changed(self, old: SettingsRecord | None, new: SettingsRecord | None) -> None:
+        catalogue = self.state.catalogue
+        if catalogue.team_stored(new) if new is not None else old is not None and catalogue.team_deleted(old):
+            self._catalogue_changed()
+
+    def _catalogue_changed(self) -> None:
+        self._catalogue_dirty = True
+        self.state.woken.set()
+
     def _nodes_changed(self) -> None:
         self._capacity_dirty = True
         self.state.woken.set()
@@ -178,6 +197,9 @@ class Loop:
             if uid in state.runs:
                 state.runs[uid].timer = None
                 state.touched.add(uid)
+        if self._catalogue_dirty:
+            self._catalogue_dirty = False
+            state.catalogue_changed()
         touched, state.touched = state.touched, set()
         for uid in touched:
             if (run := state.runs.get(uid)) is not None:
@@ -238,20 +260,3 @@ class Loop:
             timer.cancel()
         await asyncio.sleep(0)
         state.woken.clear()
-
-    async def _resync(self) -> None:
-        """Read pools and teams whole, at the start and from time to time: an event may have been lost."""
-        while True:
-            await self._read_catalogue()
-            self._catalogue_read.set()
-            await asyncio.sleep(RESYNC_SECONDS)
-
-    async def _read_catalogue(self) -> None:
-        while True:
-            try:
-                await self.state.catalogue.read(self.session)
-                break
-            except ApiError as error:
-                _log.warning("pools and teams: %s", error)
-                await asyncio.sleep(error.retry_after or 1.0)
-        self.state.catalogue_changed()

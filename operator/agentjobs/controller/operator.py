@@ -1,9 +1,8 @@
-"""kopf as the shell: start-up, login, settings, probes, pools and teams, clean-up. Shims without logic."""
+"""kopf as the shell: start-up, login, settings, probes, clean-up. Shims without logic."""
 
 from __future__ import annotations
 
 import asyncio
-import logging
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AsyncExitStack
@@ -12,7 +11,6 @@ from typing import Any
 import kopf
 
 from agentjobs.admission.server import Server
-from agentjobs.apis.names import GROUP, VERSION
 from agentjobs.cluster.certificates import Certificates
 from agentjobs.cluster.frontdoor import HOST, Address, FrontDoor, last_epoch
 from agentjobs.cluster.lease import Lease
@@ -21,16 +19,6 @@ from agentjobs.controller.loop import Loop
 from agentjobs.controller.serve import serve, unready
 from agentjobs.scheduling.policies import Policy
 from agentjobs.settings import Settings
-
-
-class _NoDiff(kopf.AnnotationsDiffBaseStorage):
-    """Keeps no copy of what was seen last: only raw events are handled, and nothing is written for them."""
-
-    def build(self, **_: Any) -> kopf.BodyEssence:
-        return kopf.BodyEssence({})
-
-    def fetch(self, **_: Any) -> kopf.BodyEssence | None:
-        return None
 
 
 def registry(loop: Loop, admission_url: str, finish: Callable[[], Awaitable[None]]) -> kopf.OperatorRegistry:
@@ -49,8 +37,7 @@ def registry(loop: Loop, admission_url: str, finish: Callable[[], Awaitable[None
     @kopf.on.startup(registry=handlers)
     def configure(settings: kopf.OperatorSettings, **_: Any) -> None:
         settings.admission.server = admission
-        settings.posting.enabled = False
-        settings.persistence.diffbase_storage = _NoDiff()
+        settings.scanning.disabled = True  # it handles no kind, so need not follow which there are
         settings.networking.request_timeout = 15
         settings.networking.error_backoffs = _Endless()
 
@@ -59,22 +46,6 @@ def registry(loop: Loop, admission_url: str, finish: Callable[[], Awaitable[None
         yield kopf.WebhookClientConfig(url=admission_url)
         await asyncio.Event().wait()
 
-    @kopf.on.event(GROUP, VERSION, "agentpools", registry=handlers)
-    def pool_seen(type: str | None, name: str, body: kopf.Body, **_: Any) -> None:  # noqa: A002
-        if type == "DELETED":
-            loop.state.catalogue.pool_deleted(name)
-        elif not loop.state.catalogue.pool_stored(dict(body)):
-            return
-        loop.state.catalogue_changed()
-
-    @kopf.on.event(GROUP, VERSION, "agentteams", registry=handlers)
-    def team_seen(type: str | None, name: str, body: kopf.Body, **_: Any) -> None:  # noqa: A002
-        if type == "DELETED":
-            loop.state.catalogue.team_deleted(name)
-        elif not loop.state.catalogue.team_stored(dict(body)):
-            return
-        loop.state.catalogue_changed()
-
     @kopf.on.probe(registry=handlers, id="ready")
     def ready(**_: Any) -> str:
         return unready(loop) or "ok"
@@ -82,7 +53,7 @@ def registry(loop: Loop, admission_url: str, finish: Callable[[], Awaitable[None
     @kopf.on.probe(registry=handlers, id="silence")
     def silence(**_: Any) -> float:
         """Seconds since the quietest watch was last heard."""
-        return time.monotonic() - min(r.heard for r in (loop.agentjobs, loop.jobs, loop.pods))
+        return time.monotonic() - min(reflector.heard for reflector in loop.reflectors)
 
     @kopf.on.cleanup(registry=handlers)
     async def clean_up(**_: Any) -> None:
@@ -103,7 +74,6 @@ class _Endless:
 
 async def main(settings: Settings, make_policy: Callable[[], Policy]) -> None:
     """Run the operator until SIGTERM or SIGINT; a part that dies ends the whole, to be started again."""
-    logging.getLogger("kopf.objects").setLevel(logging.WARNING)
     lease = Lease(settings.identity, last_epoch)
     certificates = Certificates([HOST, settings.dialled_host], settings.tls_dir)
     async with Session(lambda: lease.held) as session:

@@ -51,7 +51,7 @@ def unready(loop: Loop) -> str | None:
         return "shutting down"
     if not loop.synced.is_set():
         return "the first lists are not complete"
-    for kind, reflector in (("agentjobs", loop.agentjobs), ("jobs", loop.jobs), ("pods", loop.pods)):
+    for reflector in loop.reflectors:
         if time.monotonic() - reflector.heard > _DEAF_SECONDS:
-            return f"no word of {kind} for {_DEAF_SECONDS:.0f} s"
+            return f"no word of {reflector.kind} for {_DEAF_SECONDS:.0f} s"
     return None

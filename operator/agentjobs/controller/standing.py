@@ -13,6 +13,7 @@ from agentjobs.apis.agentteam import POOLS_MAX
 from agentjobs.apis.amounts import MOST
 from agentjobs.apis.base import camel
 from agentjobs.apis.conditions import ConditionType
+from agentjobs.apis.faults import shown
 from agentjobs.controller.catalogue import Listed
 from agentjobs.controller.state import State
 from agentjobs.scheduling.model import PoolSettings
@@ -52,7 +53,8 @@ class Standings:
         moved = {name: self._moved_teams(name, pool) for name, pool in self._state.pools.items()}
         pools = catalogue.moved_pools | {name for name, teams in moved.items() if teams is not None}
         ids = set[str]().union(*(teams for teams in moved.values() if teams))
-        teams = catalogue.moved_teams | {name for name, team in catalogue.team_ids.items() if team in ids}
+        holders = catalogue.team_holders
+        teams = catalogue.moved_teams | {holders[team] for team in ids & holders.keys()}
         catalogue.moved_pools, catalogue.moved_teams = set(), set()
         return pools, teams
 
@@ -77,7 +79,9 @@ class Standings:
             "running": len(pool.books.holdings) if pool is not None else 0,
             "usage": _amounts(pool.books.held if pool is not None else NOTHING),
             "observedGeneration": listed.generation,
-            "conditions": self._conditions(listed, name in self._catalogue.pools, *self._of_pool(name)),
+            "conditions": self._conditions(
+                listed, _invalid(listed, name in self._catalogue.pools), self._of_pool(name)
+            ),
         }
         if pool is not None and (capacity := _amounts(pool.books.capacity)):
             status["capacity"] = capacity
@@ -101,8 +105,12 @@ class Standings:
 
     def team(self, name: str) -> JSON:
         """Return the status of an AgentTeam that is stored, by the object's name."""
-        listed, team = self._catalogue.listed_teams[name], self._catalogue.team_ids.get(name)
-        pools = dict(self._pools_of(team)) if team is not None else {}
+        listed, team = self._catalogue.listed_teams[name], self._catalogue.team_ids.get(name, "")
+        holder = self._catalogue.team_holders.get(team)
+        problem = _invalid(listed, holder == name)
+        if problem is None and holder is not None and holder != name:
+            problem = _taken(team, holder)
+        pools = dict(self._pools_of(team)) if holder == name else {}
         idle = {name: not (pool["pending"] or pool["running"]) for name, pool in pools.items()}
         busy_first = sorted(pools, key=lambda name: (idle[name], name))
         return {
@@ -110,7 +118,7 @@ class Standings:
             "running": sum(pool["running"] for pool in pools.values()),
             "pools": {name: pools[name] for name in busy_first[:POOLS_MAX]},
             "observedGeneration": listed.generation,
-            "conditions": self._conditions(listed, team is not None, "Accepted", "its settings are in force"),
+            "conditions": self._conditions(listed, problem, ("Accepted", "its settings are in force")),
         }
 
     def _pools_of(self, team: str) -> Iterator[tuple[str, JSON]]:
@@ -136,17 +144,17 @@ class Standings:
 
     # -- both ------------------------------------------------------------------------------------
 
-    def _conditions(self, listed: Listed, known: bool, reason: str, message: str) -> list[JSON]:
-        """Return `Ready`, and `Stalled` where the spec cannot be used; elsewhere kstatus wants it left out.
+    def _conditions(
+        self, listed: Listed, problem: tuple[str, str] | None, well: tuple[str, str]
+    ) -> list[JSON]:
+        """Return `Ready`, and `Stalled` where the spec is not in force; elsewhere kstatus wants it left out.
 
         Args:
-            known: whether there are settings in force, be they of now or of before.
-            reason, message: of an object whose spec is in force.
+            problem: reason and message where the spec is not in force.
+            well: reason and message where it is.
         """
-        if listed.fault:
-            instead = "its former settings stay in force" if known else "it is as if it were not there"
-            reason, message = "Invalid", f"until it is mended {instead}: {listed.fault}"
-        states = {ConditionType.READY: not listed.fault, ConditionType.STALLED: bool(listed.fault)}
+        reason, message = problem or well
+        states = {ConditionType.READY: problem is None, ConditionType.STALLED: problem is not None}
         return [
             {
                 "type": kind.value,
@@ -166,6 +174,26 @@ class Standings:
         since = times.parse(stored.get("lastTransitionTime"))
         same = stored.get("status") == ("True" if state else "False")
         return times.second(since if same and since is not None else self._clock())
+
+
+def _invalid(listed: Listed, in_force: bool) -> tuple[str, str] | None:
+    """Return reason and message of a spec that cannot be used.
+
+    Args:
+        in_force: whether settings of the object are, be they of now or of before.
+    """
+    if not listed.fault:
+        return None
+    instead = "its former settings stay in force" if in_force else "it is as if it were not there"
+    return "Invalid", f"until it is mended {instead}: {listed.fault}"
+
+
+def _taken(team_id: str, holder: str) -> tuple[str, str]:
+    """Return reason and message of an AgentTeam whose id an older one has."""
+    return "TeamIdTaken", (
+        f"spec.teamId: {shown(team_id)} is the id of AgentTeam {holder}, which came first; while it is, "
+        "this one is as if it were not there; choose another id, or delete one of the two"
+    )
 
 
 def _amounts(amounts: Amounts | Bounds) -> JSON:

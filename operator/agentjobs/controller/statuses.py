@@ -11,9 +11,9 @@ import logging
 from collections.abc import Callable, Iterator
 from typing import Any
 
-import msgspec
-
+from agentjobs.apis.records import SettingsRecord
 from agentjobs.cluster import paths
+from agentjobs.cluster.reflector import Reflector
 from agentjobs.cluster.session import MERGE_PATCH, Session
 from agentjobs.controller.catalogue import Listed
 from agentjobs.controller.standing import Standings
@@ -25,7 +25,7 @@ _log = logging.getLogger(__name__)
 JSON = dict[str, Any]
 
 PERIOD_SECONDS = 1.0
-LONGEST_PAUSE_SECONDS = 30.0
+LONGEST_PAUSE_SECONDS = 4.0
 WORKERS = 4  # so few that the writes of runs are never behind these
 
 
@@ -33,11 +33,21 @@ class Statuses:
     """Keeps the status of every AgentPool and AgentTeam true. Only the leader may run it.
 
     Args:
+        agentpools, agentteams: are told what was written.
         clock: returns the time in microseconds since the epoch.
     """
 
-    def __init__(self, session: Session, state: State, clock: Callable[[], int]) -> None:
+    def __init__(
+        self,
+        session: Session,
+        state: State,
+        agentpools: Reflector[SettingsRecord],
+        agentteams: Reflector[SettingsRecord],
+        clock: Callable[[], int],
+    ) -> None:
         self._session = session
+        self._agentpools = agentpools
+        self._agentteams = agentteams
         self._catalogue = state.catalogue
         self._standings = Standings(state, clock)
 
@@ -72,28 +82,27 @@ class Statuses:
 
     async def _write_pool(self, name: str) -> None:
         if (listed := self._catalogue.listed_pools.get(name)) is not None:
-            status = self._standings.pool(name)
-            if (stored := await self._write(f"{paths.AGENTPOOLS}/{name}", listed, status)) is not None:
-                self._catalogue.pool_stored(stored)
+            path = f"{paths.AGENTPOOLS}/{name}"
+            await self._write(self._agentpools, path, listed, self._standings.pool(name))
 
     async def _write_team(self, name: str) -> None:
         if (listed := self._catalogue.listed_teams.get(name)) is not None:
-            status = self._standings.team(name)
-            if (stored := await self._write(f"{paths.AGENTTEAMS}/{name}", listed, status)) is not None:
-                self._catalogue.team_stored(stored)
+            path = f"{paths.AGENTTEAMS}/{name}"
+            await self._write(self._agentteams, path, listed, self._standings.team(name))
 
-    async def _write(self, path: str, listed: Listed, status: JSON) -> JSON | None:
-        """Store what differs and return the object as it is then; None when nothing does."""
+    async def _write(
+        self, reflector: Reflector[SettingsRecord], path: str, listed: Listed, status: JSON
+    ) -> None:
+        """Store what differs."""
         changes = difference(listed.status, status)
         if not changes:
-            return None
-        resource = path.split("/")[-2]
+            return
         body = {"metadata": {"uid": listed.uid}, "status": changes}
+        resource, path = f"{reflector.kind}/status", f"{path}/status"
         content = await self._session.write(
-            "patch", f"{resource}/status", "PATCH", f"{path}/status", body=body, content_type=MERGE_PATCH
+            "patch", resource, "PATCH", path, body=body, content_type=MERGE_PATCH
         )
-        stored: JSON = msgspec.json.decode(content)
-        return stored
+        reflector.upsert(SettingsRecord(content))
 
 
 def difference(old: JSON, new: JSON) -> JSON:

@@ -10,18 +10,18 @@ from tests.unit.admission.desk import pool
 
 
 class Teams:
-    """Reviews of AgentTeams, and those that are stored, by name."""
+    """Reviews of AgentTeams, and those that are stored, by id."""
 
     def __init__(self) -> None:
-        self.ids: dict[str, str] = {}
+        self.holders: dict[str, str] = {}
         self.now = 0.0
-        self.reviews = TeamReviews({"default": pool()}, self.ids, lambda: self.now)
+        self.reviews = TeamReviews({"default": pool()}, self.holders, lambda: self.now)
 
     def ask(self, name: str, *, dry_run: bool = False, **spec: Any) -> Answer:
         return self.reviews.review(_request("AgentTeam", name, spec, dry_run=dry_run))
 
     def seen(self, name: str, team_id: str) -> None:
-        self.ids[name] = team_id
+        self.holders[team_id] = name
         self.reviews.seen(name, team_id)
 
 
@@ -49,7 +49,7 @@ def test_id_of_another_team() -> None:
     )
     assert teams.ask("blue").code == 422  # its name would be its id
     assert teams.ask("first", dry_run=True, teamId="blue").allowed
-    del teams.ids["first"]
+    del teams.holders["blue"]
     assert teams.ask("second", teamId="blue").allowed
 
 
@@ -71,7 +71,7 @@ def test_id_of_a_team_that_was_deleted_is_free_at_once() -> None:
     teams = Teams()
     teams.ask("first", teamId="blue")
     teams.seen("first", "blue")
-    del teams.ids["first"]
+    del teams.holders["blue"]
     assert teams.ask("second", teamId="blue").allowed
 
 

@@ -33,6 +33,7 @@ class MemorySession(Session):
 
     Attributes:
         gates: a request of a verb named here is served only once its event is set.
+        held: likewise its answer arrives only then.
         lost: the next request of a verb named here is served, but its answer never arrives.
         dies_at: at this request, counted from 1, the process dies: before it is served, or after.
     """
@@ -41,6 +42,7 @@ class MemorySession(Session):
         super().__init__()
         self.api = api
         self.gates: dict[str, asyncio.Event] = {}
+        self.held: dict[str, asyncio.Event] = {}
         self.lost: list[str] = []
         self.dies_at: tuple[int, str] | None = None
         self.died = asyncio.Event()
@@ -78,6 +80,8 @@ class MemorySession(Session):
             ) from refused
         except HungUpError as error:
             raise ApiError(0, "NoAnswer", "hung up") from error
+        if gate := self.held.get(request.verb):
+            await gate.wait()
         await self._die_at(self._count, "after")
         if request.verb in self.lost:
             self.lost.remove(request.verb)
@@ -157,14 +161,10 @@ class Cluster:
 
     def pool(self, name: str = "default", **spec: Any) -> None:
         body = {"metadata": {"name": name}, "spec": {"requireTeams": False, **spec}}
-        stored = self.api.put("agentpools", body)
-        if hasattr(self, "loop") and self.loop.state.catalogue.pool_stored(stored):
-            self.loop.state.catalogue_changed()
+        self.api.put("agentpools", body)
 
     def team(self, name: str, **spec: Any) -> None:
-        stored = self.api.put("agentteams", {"metadata": {"name": name}, "spec": spec})
-        if hasattr(self, "loop") and self.loop.state.catalogue.team_stored(stored):
-            self.loop.state.catalogue_changed()
+        self.api.put("agentteams", {"metadata": {"name": name}, "spec": spec})
 
     def submit(self, name: str, **spec: Any) -> JSON:
         namespace = spec.pop("namespace", "agents")

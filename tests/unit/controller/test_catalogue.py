@@ -3,44 +3,54 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 from typing import Any
+from unittest.mock import patch
 
+import msgspec
 import pytest
 
+from agentjobs.apis.records import SettingsRecord
 from agentjobs.controller.catalogue import Catalogue
 from agentjobs.controller.serve import unready
 from agentjobs.scheduling.model import TeamSettings
 from agentjobs.scheduling.resources import Amounts, Bounds
 from tests.unit.cluster.fake_api import JSON, RefusedError
 from tests.unit.cluster.virtual import in_virtual_time
-from tests.unit.controller.harness import Cluster, MemorySession
+from tests.unit.controller.harness import Cluster
 
 
-def named(name: str, **spec: Any) -> JSON:
-    return {"metadata": {"name": name}, "spec": spec}
+def named(name: str, *, uid: str = "", version: int = 0, created: str = "", **spec: Any) -> JSON:
+    """Return an object; every version has its own generation, 0 has none and may be anything."""
+    metadata = {"name": name, "uid": uid, "resourceVersion": str(version), "generation": version}
+    return {"metadata": {**metadata, "creationTimestamp": created or None}, "spec": spec}
+
+
+def record(body: JSON) -> SettingsRecord:
+    return SettingsRecord(msgspec.json.encode(body))
 
 
 def test_an_edit_that_cannot_be_read_leaves_what_was() -> None:
     catalogue = Catalogue()
-    catalogue.pool_stored(named("p", maxConcurrency=3))
-    catalogue.pool_stored(named("p", maxConcurrency="many"))
-    catalogue.team_stored(named("blue", teamId="team-blue", secrets=["agents/key"]))
-    catalogue.team_stored(named("blue", teamId=7))
+    catalogue.pool_stored(record(named("p", maxConcurrency=3)))
+    catalogue.pool_stored(record(named("p", maxConcurrency="many")))
+    catalogue.team_stored(record(named("blue", teamId="team-blue", secrets=["agents/key"])))
+    catalogue.team_stored(record(named("blue", teamId=7)))
     assert catalogue.pools["p"].max_concurrency == 3
     assert catalogue.allowed_secrets("team-blue") == {"agents/key"}
 
 
 def test_a_team_goes_by_its_id_and_by_its_name_without_one() -> None:
     catalogue = Catalogue()
-    catalogue.pool_stored(named("p"))
-    catalogue.team_stored(named("blue"))
+    catalogue.pool_stored(record(named("p")))
+    catalogue.team_stored(record(named("blue")))
     assert catalogue.settings("p", None).admitted == frozenset({"blue"})
-    catalogue.team_stored(named("blue", teamId="other"))
+    catalogue.team_stored(record(named("blue", teamId="other")))
     assert catalogue.settings("p", None).admitted == frozenset({"other"})
-    catalogue.team_deleted("blue")
-    catalogue.team_deleted("blue")
+    assert catalogue.team_deleted(record(named("blue")))
+    assert not catalogue.team_deleted(record(named("blue")))
     assert catalogue.settings("p", None).admitted == frozenset()
-    catalogue.pool_stored(named("p", requireTeams=False))
+    catalogue.pool_stored(record(named("p", requireTeams=False)))
     assert catalogue.settings("p", None).admitted is None
 
 
@@ -58,15 +68,15 @@ def test_a_team_goes_by_its_id_and_by_its_name_without_one() -> None:
 )
 def test_a_pool_has_its_slots_and_its_fixed_amounts(spec: JSON, capacity: Bounds) -> None:
     catalogue = Catalogue()
-    catalogue.pool_stored(named("p", **spec))
+    catalogue.pool_stored(record(named("p", **spec)))
     assert catalogue.settings("p", None).capacity == capacity
 
 
 def test_what_a_team_is_owed_in_a_pool() -> None:
     catalogue = Catalogue()
-    catalogue.pool_stored(named("p", sharePercent=40))
+    catalogue.pool_stored(record(named("p", sharePercent=40)))
     owed = {"weight": 3, "guaranteed": {"slots": 2}, "limit": {"slots": 5, "gpuCount": 0}}
-    catalogue.team_stored(named("blue", pools={"p": owed, "other": {"criticalLimit": {"slots": 1}}}))
+    catalogue.team_stored(record(named("blue", pools={"p": owed, "other": {"criticalLimit": {"slots": 1}}})))
     settings = catalogue.settings("p", {"node-1": Amounts(0, 1000)})
     assert (settings.share_percent, settings.nodes) == (40, {"node-1": Amounts(0, 1000)})
     assert settings.teams == {
@@ -74,28 +84,155 @@ def test_what_a_team_is_owed_in_a_pool() -> None:
     }
 
 
-@in_virtual_time
-async def test_a_reading_replaces_everything() -> None:
-    cluster = Cluster()
-    cluster.api.put("agentteams", named("blue"))
+def test_what_was_deleted_under_a_name_changes_nothing_of_what_has_it_now() -> None:
+    """A list tells of what is new before it makes up for a deletion, and a watch may be behind it."""
     catalogue = Catalogue()
-    catalogue.pool_stored(named("gone"))
-    catalogue.team_stored(named("gone"))
-    await catalogue.read(MemorySession(cluster.api))
-    assert catalogue.pools.keys() == {"default"}
-    assert catalogue.teams.keys() == {"blue"}
+    old = [record(named("p", uid="1", version=version, maxConcurrency=version)) for version in (1, 2)]
+    new = record(named("p", uid="2", version=3, maxConcurrency=3))
+    assert catalogue.pool_stored(old[0])
+    assert catalogue.pool_stored(new)
+    assert not catalogue.pool_stored(old[1])
+    assert not catalogue.pool_deleted(old[1])
+    assert catalogue.pools["p"].max_concurrency == 3
+    assert catalogue.pool_deleted(new)
+    assert not catalogue.pool_deleted(new)
+    assert catalogue.pools == {}
+
+
+def test_what_is_unreadable_has_nothing_of_another_object_by_its_name() -> None:
+    catalogue = Catalogue()
+    catalogue.pool_stored(record(named("p", uid="1", version=1)))
+    catalogue.team_stored(record(named("blue", uid="1", version=1)))
+    catalogue.pool_stored(record(named("p", uid="2", version=2, maxConcurrency="many")))
+    catalogue.team_stored(record(named("blue", uid="2", version=2, teamId=7)))
+    assert (catalogue.pools, catalogue.teams) == ({}, {})
+    assert catalogue.listed_pools["p"].fault
+    assert catalogue.listed_teams["blue"].fault
+
+
+# -- one id, several AgentTeams --------------------------------------------------------------------------
+
+
+def test_an_id_that_is_handed_on_is_never_lost() -> None:
+    for order in itertools.permutations(("aaa", "bbb")):
+        catalogue = Catalogue()
+        catalogue.team_stored(record(named("aaa", version=1, maxPending=1)))
+        catalogue.team_stored(record(named("bbb", version=2, teamId="blue", maxPending=2)))
+        edits = {
+            "aaa": record(named("aaa", version=4, teamId="blue", maxPending=3)),
+            "bbb": record(named("bbb", version=3, maxPending=4)),
+        }
+        for name in order:
+            catalogue.team_stored(edits[name])
+        assert {team: spec.max_pending for team, spec in catalogue.teams.items()} == {"blue": 3, "bbb": 4}
+        assert catalogue.team_holders == {"blue": "aaa", "bbb": "bbb"}
+
+
+def test_of_two_the_older_one_has_an_id_and_of_one_age_the_first_by_name() -> None:
+    teams = [
+        record(named("b", version=1, created="2026-03-02T12:00:01Z", teamId="blue", maxPending=1)),
+        record(named("c", version=2, created="2026-03-02T12:00:00Z", teamId="blue", maxPending=2)),
+        record(named("a", version=3, created="2026-03-02T12:00:01Z", teamId="blue", maxPending=3)),
+    ]
+    for order in itertools.permutations(teams):
+        catalogue = Catalogue()
+        for team in order:
+            catalogue.team_stored(team)
+        assert catalogue.team_holders == {"blue": "c"}
+        for holder, pending in (("c", 2), ("a", 3), ("b", 1)):
+            assert (catalogue.team_holders["blue"], catalogue.teams["blue"].max_pending) == (holder, pending)
+            catalogue.moved_teams.clear()
+            catalogue.team_deleted(next(team for team in teams if team.name == holder))
+            assert catalogue.moved_teams == {team.name for team in teams} & catalogue.team_ids.keys()
+        assert (catalogue.teams, catalogue.team_holders, catalogue.team_ids) == ({}, {}, {})
 
 
 @in_virtual_time
-async def test_an_edit_that_no_event_told_of_is_seen_within_a_minute() -> None:
+async def test_one_of_two_with_one_id_is_told_so_and_takes_over_when_the_other_goes() -> None:
     cluster = Cluster()
+    cluster.team("old", teamId="blue", maxPending=1)
+    async with cluster.operator():
+        await asyncio.sleep(2)
+        cluster.team("new", teamId="blue", maxPending=2)
+        cluster.submit("a")
+        await asyncio.sleep(2)
+        assert told(cluster, "old") == ("True", "Accepted", 1)
+        assert told(cluster, "new") == ("False", "TeamIdTaken", 0)
+        message = cluster.api.get("agentteams", "new")["status"]["conditions"][0]["message"]
+        assert message.startswith('spec.teamId: "blue" is the id of AgentTeam old, which came first; ')
+        assert cluster.loop.state.catalogue.teams["blue"].max_pending == 1
+        cluster.api.delete("agentteams", "old")
+        await asyncio.sleep(2)
+        assert told(cluster, "new") == ("True", "Accepted", 1)
+        assert cluster.loop.state.catalogue.teams["blue"].max_pending == 2
+
+
+def told(cluster: Cluster, name: str) -> tuple[str, str, int]:
+    """Return status and reason of `Ready` of an AgentTeam, and how many runs it tells of."""
+    status = cluster.api.get("agentteams", name)["status"]
+    ready = status["conditions"][0]
+    return ready["status"], ready["reason"], status["pending"] + status["running"]
+
+
+# -- how they are known ----------------------------------------------------------------------------------
+
+
+@in_virtual_time
+async def test_lists_and_watches_that_meet_leave_what_is_stored() -> None:
+    """While a list is on its way, a pool is made and a team is deleted."""
+    cluster = Cluster()
+    cluster.team("red")
+    async with cluster.operator():
+        for kind in ("agentpools", "agentteams"):
+            cluster.session.held[f"list {kind}"] = asyncio.Event()
+        lists = [asyncio.create_task(reflector.relist()) for reflector in cluster.loop.reflectors[:2]]
+        await cluster.calm()
+        cluster.pool("new")
+        cluster.api.delete("agentteams", "red")
+        await cluster.calm()
+        for gate in cluster.session.held.values():
+            gate.set()
+        await asyncio.gather(*lists)
+        assert cluster.loop.state.catalogue.pools.keys() == {"default", "new"}
+        assert cluster.loop.state.catalogue.teams == {}
+
+
+@in_virtual_time
+async def test_what_no_event_told_of_is_known_with_the_next_list() -> None:
+    cluster = Cluster()
+    cluster.team("red")
     async with cluster.operator():
         cluster.submit("a", pool="new")
         await asyncio.sleep(5)
         assert cluster.phase("a") == "PENDING PoolMissing"
-        cluster.api.put("agentpools", named("new", requireTeams=False))
-        await asyncio.sleep(60)
+        new = {"metadata": {"name": "new"}, "spec": {"requireTeams": False}}
+        cluster.api.put("agentpools", new, told=False)
+        cluster.api.delete("agentteams", "red", told=False)
+        cluster.api.forget()
+        for kind in ("agentpools", "agentteams"):
+            cluster.api.say(kind, {"type": "ERROR", "object": {"code": 410}})
+        await asyncio.sleep(5)
         assert cluster.phase("a") == "SCHEDULED JobCreated"
+        assert cluster.loop.state.catalogue.teams == {}
+
+
+@in_virtual_time
+async def test_an_edit_is_known_as_soon_as_it_is_told_and_our_own_words_are_no_news() -> None:
+    cluster = Cluster()
+    cluster.team("blue")
+    async with cluster.operator():
+        await asyncio.sleep(2)
+        changes = []
+        with patch.object(cluster.loop.state, "catalogue_changed", lambda: changes.append(1)):
+            cluster.submit("a")
+            await asyncio.sleep(10)
+            assert changes == []
+            cluster.pool(maxConcurrency=2)
+            cluster.team("blue", maxPending=3)
+            await cluster.calm()
+            assert cluster.loop.state.catalogue.pools["default"].max_concurrency == 2
+            assert cluster.loop.state.catalogue.teams["blue"].max_pending == 3
+            assert changes
 
 
 @in_virtual_time

@@ -234,8 +234,8 @@ async def test_a_pool_that_is_deleted_takes_no_decision_along() -> None:
         cluster.api.refuse("create networkpolicies", RefusedError(500))
         cluster.submit("a")
         await cluster.calm()
-        cluster.loop.state.catalogue.pool_deleted("default")
-        cluster.loop.state.catalogue_changed()
+        cluster.api.delete("agentpools", "default")
+        await cluster.calm()
         gate.set()
         await asyncio.sleep(5)
         assert cluster.phase("a") == "PENDING PoolMissing"
