@@ -57,7 +57,7 @@ def test_shares_that_differ_in_the_last_place_only() -> None:
 def test_the_largest_part_in_thousandths() -> None:
     standing = Standing(PoolSettings(), Bounds(4, None, 0, 3))
     assert standing.thousandths(Amounts(1, 9, 9, 1)) == 333
-    assert standing.thousandths(Amounts(2, 0, 0, 1)) == 500
+    assert standing.thousandths(Amounts(4, 0, 0, 1)) == 1_000
     assert Standing(PoolSettings(), Bounds()).thousandths(Amounts(1)) is None
 
 
