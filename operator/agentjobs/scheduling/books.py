@@ -121,6 +121,7 @@ class Books:
         self.settings = settings
         for team in self.teams.values():
             team.settings = settings.teams.get(team.id, _DEFAULT_TEAM)
+        unknown = self.nodes is None
         self.capacity, self.nodes = settings.capacity, None
         if settings.nodes is not None:
             sums = total(settings.nodes)
@@ -131,9 +132,19 @@ class Books:
             for holding in self.holdings.values():
                 if holding.node is not None:
                     self.nodes.take(holding.node, holding.request)
+            if unknown:
+                self._guess(self.nodes)
         self.free = self.capacity.less(self.held)
         self.stretched = True
         self.version += 1
+
+    def _guess(self, nodes: Nodes) -> None:
+        """Count what holds since before nodes were known, and is not bound, where it is likely to land."""
+        for uid, holding in sorted(self.holdings.items()):
+            likely = nodes.roomiest(holding.request) if holding.node is None else None
+            if likely is not None:
+                self.holdings[uid] = holding._replace(node=likely)
+                nodes.take(likely, holding.request)
 
     def wait(self, run: Run) -> None:
         """Add a run to its team's line."""

@@ -41,6 +41,7 @@ class History:
         self.told: list[str] = []
         self.world = World(now=1_000_000 * SECOND + random.choice((0, 0, 1, 999_999)))
         self._shape_pool()
+        self.unplaced = False
         self.pool = new_pool(self.world)
         self.promises = Promises()
         self.guarantees = Guarantees()
@@ -248,7 +249,8 @@ class History:
         loose = [held for held in self.world.held.values() if not held.bound]
         for held in loose:
             self.world.held[held.uid] = replace(held, node=None)
-        for held in loose:
+        self.unplaced = not self.world.exists  # until the pool is there, nobody knows its nodes
+        for held in loose if self.world.exists else []:
             self._guess(held)
         self.pool = new_pool(self.world)
         self.promises.restarted(self.world)
@@ -325,6 +327,10 @@ class History:
 
     def _configure(self, cause: str) -> None:
         self.world.exists = True
+        for uid in sorted(self.world.held) if self.unplaced else []:
+            if not self.world.held[uid].bound:
+                self._guess(self.world.held[uid])
+        self.unplaced = False
         self._tell(f"configured: {to_settings(self.world)}")
         self.promises.disturb(cause)
         self.guarantees.forget()

@@ -39,6 +39,21 @@ def test_a_pool_without_nodes_has_nothing(request_: Amounts, reason: str) -> Non
     assert scene.why("a-1") == reason
 
 
+def test_what_holds_since_before_the_nodes_were_known_is_counted_on_one_of_them() -> None:
+    """Found by history 92974: b-1 takes 1 core for ever of the only node that could hold a-1."""
+    scene = Scene(slots=3)
+    scene.running("b-1", amounts(cpu=1_000), ends_in=None)
+    scene.running("c-1", amounts(cpu=2_000), ends_in=390)
+    scene.submit("a-1", request=amounts(cpu=4_000))
+    scene.configure(nodes={"n1": Amounts(0, 2_000), "n2": Amounts(0, 4_000)})
+    assert scene.look() == []
+    assert [holding.node for holding in scene.pool.books.holdings.values()] == ["n2", "n2"]
+    assert scene.promise is None
+    scene.finish("b-1")
+    scene.look()
+    assert scene.promise == ("a-1", 390)
+
+
 def test_a_run_larger_than_every_node_waits_and_holds_nothing_up() -> None:
     scene = Scene(nodes={"n1": Amounts(0, 4_000)})
     scene.submit("a-1", HIGH, amounts(cpu=5_000))
