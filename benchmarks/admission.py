@@ -81,6 +81,7 @@ async def _answer(pipe: Connection) -> None:
         SettingsRecord(json.dumps({"metadata": {"name": "default"}, "spec": spec}).encode())
     )
     state.catalogue_changed()
+    state.take_edits()
     boundary = Boundary(Session(), state)
     for number in range(PENDING):
         record = AgentJobRecord(_stored(number))

@@ -97,6 +97,7 @@ class Boundary:
             self.ledger.release(create.uid)
 
     def _forecast(self, spec: AgentJobSpec, namespace: str, uid: str) -> str:
+        self._state.take_edits()
         pool, settings = self._state.pools.get(spec.pool), self._state.catalogue.pools.get(spec.pool)
         if pool is None or settings is None:
             return f"waits: PoolMissing: there is no AgentPool named {spec.pool}"

@@ -86,7 +86,6 @@ class Loop:
         self.stopping = False
         self._leadership = leadership
         self._capacity_dirty = False  # what nodes offer is worked out once a cycle, however many pods changed
-        self._catalogue_dirty = False  # likewise, however many pools and teams a list has told of
         self._timers: list[tuple[int, str]] = []
 
     async def run(self) -> None:
@@ -126,7 +125,7 @@ class Loop:
         began = self._leadership.clock()
         # What the former leader wrote last, watches may not have told yet.
         await asyncio.gather(*(reflector.relist() for reflector in self.reflectors))
-        self.state.catalogue_changed()
+        self.state.take_edits()
         self.state.go_live(self.agentjobs.objects.values())
         self.state.touched.update(self.state.runs)
         self.leads.set()
@@ -159,16 +158,12 @@ class Loop:
     def _agentpool_changed(self, old: SettingsRecord | None, new: SettingsRecord | None) -> None:
         catalogue = self.state.catalogue
         if catalogue.pool_stored(new) if new is not None else old is not None and catalogue.pool_deleted(old):
-            self._catalogue_changed()
+            self.state.catalogue_changed()
 
     def _agentteam_changed(self, old: SettingsRecord | None, new: SettingsRecord | None) -> None:
         catalogue = self.state.catalogue
         if catalogue.team_stored(new) if new is not None else old is not None and catalogue.team_deleted(old):
-            self._catalogue_changed()
-
-    def _catalogue_changed(self) -> None:
-        self._catalogue_dirty = True
-        self.state.woken.set()
+            self.state.catalogue_changed()
 
     def _nodes_changed(self) -> None:
         self._capacity_dirty = True
@@ -197,9 +192,7 @@ class Loop:
             if uid in state.runs:
                 state.runs[uid].timer = None
                 state.touched.add(uid)
-        if self._catalogue_dirty:
-            self._catalogue_dirty = False
-            state.catalogue_changed()
+        state.take_edits()
         touched, state.touched = state.touched, set()
         for uid in touched:
             if (run := state.runs.get(uid)) is not None:

@@ -54,6 +54,7 @@ class State:
         self.woken = asyncio.Event()
         self.live = False
         self.find: Callable[[str], AgentJobRecord | None] = lambda _: None
+        self._edited = False  # the catalogue, since the books took it in
         self._clock = clock
         self._make_policy = make_policy
         self._offered = offered
@@ -115,7 +116,15 @@ class State:
         self.touch(run.uid)
 
     def catalogue_changed(self) -> None:
-        """Pools or teams were edited: every run that waits may have another place now."""
+        """Pools or teams were edited; however many, the books take them in once."""
+        self._edited = True
+        self.woken.set()
+
+    def take_edits(self) -> None:
+        """Bring the books up to date with the catalogue: every run that waits may have another place now."""
+        if not self._edited:
+            return
+        self._edited = False
         for uid, run in self.runs.items():
             if run.waits:
                 self.touched.add(uid)
