@@ -10,6 +10,8 @@ from unittest.mock import patch
 import msgspec
 import pytest
 
+from agentjobs.admission.review import Request
+from agentjobs.apis.names import API_VERSION
 from agentjobs.apis.records import SettingsRecord
 from agentjobs.controller.catalogue import Catalogue
 from agentjobs.controller.serve import unready
@@ -233,6 +235,33 @@ async def test_an_edit_is_known_as_soon_as_it_is_told_and_our_own_words_are_no_n
             assert cluster.loop.state.catalogue.pools["default"].max_concurrency == 2
             assert cluster.loop.state.catalogue.teams["blue"].max_pending == 3
             assert changes
+
+
+@in_virtual_time
+async def test_a_review_right_behind_an_edit_knows_it() -> None:
+    """The books take it in before they are asked: a submitter is not told that the pool is missing."""
+    cluster = Cluster()
+    async with cluster.operator():
+        pool = cluster.api.put("agentpools", {"metadata": {"name": "new"}, "spec": {"requireTeams": False}})
+        cluster.loop.agentpools.upsert(record(pool))
+        spec = {"agentImage": "agent:1", "teamId": "blue", "pool": "new"}
+        metadata = {"name": "a", "namespace": "agents"}
+        body = {"apiVersion": API_VERSION, "kind": "AgentJob", "metadata": metadata, "spec": spec}
+        answer = cluster.loop.boundary.hooks["agentjobs"](Request("1", "CREATE", "a", "agents", object=body))
+        assert (answer.allowed, answer.warnings) == (True, ("starts now",))
+
+
+@in_virtual_time
+async def test_what_is_nested_without_end_is_a_fault_of_one_object_alone() -> None:
+    cluster = Cluster()
+    deep: Any = None
+    for _ in range(500):
+        deep = [deep]
+    cluster.pool("deep", maxConcurrency=deep)
+    async with cluster.operator():
+        await asyncio.sleep(2)
+        assert cluster.loop.state.catalogue.pools.keys() == {"default"}
+        assert cluster.api.get("agentpools", "deep")["status"]["conditions"][0]["reason"] == "Invalid"
 
 
 @in_virtual_time

@@ -289,6 +289,19 @@ async def test_what_failed_is_written_when_it_can_be(refusal: Exception) -> None
         assert all(ready(team_status(cluster, f"team-{number}")) == "True Accepted" for number in range(20))
 
 
+@in_virtual_time
+async def test_after_an_outage_it_is_true_within_seconds() -> None:
+    cluster = Cluster()
+    async with cluster.operator():
+        await asyncio.sleep(2)
+        cluster.api.refuse(POOL, RefusedError(503), times=1000)
+        cluster.pool(hold=True)
+        await asyncio.sleep(300)
+        cluster.api.rules.clear()
+        await asyncio.sleep(4.1)
+        assert ready(pool_status(cluster)) == "True OnHold"
+
+
 @pytest.mark.parametrize("status", [404, 409, 422])
 @in_virtual_time
 async def test_what_can_never_be_written_is_not_tried_over_and_over(status: int) -> None:
