@@ -19,27 +19,21 @@ import time
 from collections.abc import Awaitable, Callable
 from concurrent.futures import Future
 from dataclasses import dataclass
-from typing import Any, NoReturn
-
-import msgspec
+from typing import NoReturn
 
 from agentjobs import CLOCK, STARTED
-from agentjobs.apis import names, times
-from agentjobs.cluster import paths
+from agentjobs.cluster import leaseobject as store
+from agentjobs.cluster.leaseobject import ATTEMPT_SECONDS, LEASE_SECONDS, StoredLease
 from agentjobs.cluster.session import Session
 from agentjobs.errors import ApiError
 
 _log = logging.getLogger(__name__)
 
-NAME = "agentjobs-operator"
 WEBHOOK_SECONDS = 3.0  # timeoutSeconds of our webhooks: no admission request waits longer for its answer
-LEASE_SECONDS = 8
 HELD_SECONDS = 4.5
 _RENEW_SECONDS = 1.0
 _LOOK_SECONDS = 0.5
-_ATTEMPT_SECONDS = 2.0  # of one request, so that another connection is tried before the time is over
 _RETRY_SECONDS = 0.2
-_RELEASED_SECONDS = 1  # leaseDurationSeconds of a Lease that was given back, as client-go has it
 
 
 def boottime() -> float:
@@ -102,7 +96,7 @@ class Lease:
         self._term: Future[Term] = Future()
         self._seen: tuple[tuple[str, str], float] | None = None  # uid and version, and since when
         self._highest = -1  # leaseTransitions seen so far
-        self._mine: _Stored | None = None  # as stored last; None when that has to be read
+        self._mine: StoredLease | None = None  # as stored last; None when that has to be read
 
     # -- for every thread ------------------------------------------------------------------------
 
@@ -176,11 +170,11 @@ class Lease:
 
     async def _look(self, session: Session) -> float:
         """Look at the Lease and take it where that may be; return the seconds until the next look."""
-        stored = await self._read(session)
+        stored = await store.read(session)
         now = self.clock()
         if stored is None:
             # Without a holder and a time: it is held by whoever may have held the one that is gone.
-            await self._create(session, _manifest({}))
+            await store.create(session, {})
             return 0.0
         if self._seen is None or self._seen[0] != stored.version:
             self._seen = (stored.version, now)
@@ -193,10 +187,10 @@ class Lease:
             await self._take(session, stored, wait=own and now < ripe)
         return _LOOK_SECONDS
 
-    async def _take(self, session: Session, stored: _Stored, *, wait: bool) -> None:
+    async def _take(self, session: Session, stored: StoredLease, *, wait: bool) -> None:
         transitions = max(self._highest + 1, await self._floor(session))
         began = self.clock()
-        taken = await self._update(session, stored, self._spec(transitions, acquired=_now()))
+        taken = await store.update(session, stored, store.spec_of(self.identity, transitions, acquired=True))
         self._mine, self._until = taken, began + HELD_SECONDS
         # The former process of this identity ended before this one began, but what it allowed last may have
         # been on its way to the store then.
@@ -216,7 +210,7 @@ class Lease:
             if left <= 0:
                 self.end(f"the Lease was not renewed for {HELD_SECONDS} s: {problem}")
             try:
-                await self._renew(session, min(left, _ATTEMPT_SECONDS))
+                await self._renew(session, min(left, ATTEMPT_SECONDS))
                 pause, problem = _RENEW_SECONDS, "this process stood still"
             except ApiError as error:
                 pause, problem = _RETRY_SECONDS, str(error)
@@ -226,110 +220,27 @@ class Lease:
 
     async def _renew(self, session: Session, seconds: float) -> None:
         began = self.clock()
-        mine = self._mine or await self._read(session, seconds)
-        spec = self._spec(self.epoch - 1)
+        mine = self._mine or await store.read(session, seconds)
+        spec = store.spec_of(self.identity, self.epoch - 1)
         if mine is None:
             # Deleted by hand. Nobody else can have taken one that is younger than LEASE_SECONDS.
-            self._mine = await self._create(session, _manifest(spec), seconds)
+            self._mine = await store.create(session, spec, seconds)
         elif mine.holder in ("", self.identity) and mine.transitions in (0, self.epoch - 1):
-            self._mine = await self._update(session, mine, spec, seconds)
+            self._mine = await store.update(session, mine, spec, seconds)
         else:
             self.end(f"the Lease is held by {mine.holder or 'nobody'}, not by {self.identity}")
         self._until = began + HELD_SECONDS
 
     async def _give_back(self, session: Session) -> None:
         self._until = float("-inf")
-        free = {**self._spec(self.epoch - 1), "holderIdentity": "", "leaseDurationSeconds": _RELEASED_SECONDS}
+        free = store.released_spec(self.epoch - 1)
         for _ in range(2):
             try:
-                mine = self._mine or await self._read(session)
+                mine = self._mine or await store.read(session)
                 if mine is not None and mine.holder == self.identity:
-                    await self._update(session, mine, free)
+                    await store.update(session, mine, free)
                     _log.info("the Lease is given back")
                 return
             except ApiError as error:
                 _log.warning("the Lease is not given back: %s", error)
                 self._mine = None
-
-    # -- requests --------------------------------------------------------------------------------
-
-    def _spec(self, transitions: int, **more: str) -> dict[str, Any]:
-        return {
-            "holderIdentity": self.identity,
-            "leaseDurationSeconds": LEASE_SECONDS,
-            "leaseTransitions": transitions,
-            "renewTime": _now(),
-            **({"acquireTime": more["acquired"]} if more else {}),
-        }
-
-    async def _read(self, session: Session, seconds: float = _ATTEMPT_SECONDS) -> _Stored | None:
-        try:
-            return _Stored.read(await session.request("GET", _PATH, seconds=seconds))
-        except ApiError as error:
-            if error.absent:
-                return None
-            raise
-
-    async def _create(
-        self, session: Session, body: dict[str, Any], seconds: float = _ATTEMPT_SECONDS
-    ) -> _Stored:
-        collection = _PATH.rpartition("/")[0]
-        return _Stored.read(await session.request("POST", collection, body=body, seconds=seconds))
-
-    async def _update(
-        self, session: Session, stored: _Stored, spec: dict[str, Any], seconds: float = _ATTEMPT_SECONDS
-    ) -> _Stored:
-        body = {**stored.body, "spec": {**stored.spec, **spec}}
-        return _Stored.read(await session.request("PUT", _PATH, body=body, seconds=seconds))
-
-
-_PATH = paths.lease(names.SYSTEM_NAMESPACE, NAME)
-
-
-@dataclass(frozen=True)
-class _Stored:
-    """A Lease as the API server has it; in what a person wrote into it anything may be missing."""
-
-    body: dict[str, Any]
-
-    @classmethod
-    def read(cls, content: bytes) -> _Stored:
-        try:
-            return cls(msgspec.json.decode(content, type=dict[str, Any]))
-        except msgspec.DecodeError as error:
-            raise ApiError(0, "BadAnswer", f"{_PATH}: {error}") from error
-
-    @property
-    def spec(self) -> dict[str, Any]:
-        return self.body.get("spec") or {}
-
-    @property
-    def version(self) -> tuple[str, str]:
-        metadata = self.body.get("metadata") or {}
-        return metadata.get("uid", ""), metadata.get("resourceVersion", "")
-
-    @property
-    def holder(self) -> str:
-        return self.spec.get("holderIdentity") or ""
-
-    @property
-    def transitions(self) -> int:
-        return self.spec.get("leaseTransitions") or 0
-
-    @property
-    def seconds(self) -> int:
-        return self.spec.get("leaseDurationSeconds") or 0
-
-    @property
-    def released(self) -> bool:
-        """Whether its holder gave it back: more than an empty holder, which a hand may leave as well."""
-        return not self.holder and self.seconds == _RELEASED_SECONDS and bool(self.spec.get("renewTime"))
-
-
-def _manifest(spec: dict[str, Any]) -> dict[str, Any]:
-    metadata = {"name": NAME, "namespace": names.SYSTEM_NAMESPACE}
-    return {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": metadata, "spec": spec}
-
-
-def _now() -> str:
-    return times.text(time.time_ns() // 1000)

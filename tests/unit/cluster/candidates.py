@@ -8,7 +8,8 @@ from contextlib import suppress
 from typing import NoReturn
 
 from agentjobs.apis import names
-from agentjobs.cluster.lease import NAME, Lease, Term
+from agentjobs.cluster.lease import Lease, Term
+from agentjobs.cluster.leaseobject import NAME
 from agentjobs.cluster.session import Session
 from tests.unit.cluster.fake_api import JSON, FakeApi
 from tests.unit.controller.harness import MemorySession

@@ -7,13 +7,24 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agentjobs.cluster.lease import HELD_SECONDS, LEASE_SECONDS, WEBHOOK_SECONDS
+from agentjobs.cluster.lease import HELD_SECONDS, WEBHOOK_SECONDS
+from agentjobs.cluster.leaseobject import LEASE_SECONDS
+from deploy.local.cluster import ROOT
 from tests.unit.cluster.candidates import Candidate, delete, released, store, stored, until
 from tests.unit.cluster.fake_api import FakeApi, HungUpError, RefusedError
 from tests.unit.cluster.virtual import in_virtual_time
+
+
+def test_the_last_answers_of_a_holder_are_over_before_the_next_ones_first() -> None:
+    documents = yaml.safe_load_all((ROOT / "deploy" / "base" / "admission.yaml").read_text())
+    hooks = [hook for document in documents for hook in document.get("webhooks", [])]
+    assert {hook["timeoutSeconds"] for hook in hooks} == {WEBHOOK_SECONDS}
+    assert HELD_SECONDS + WEBHOOK_SECONDS < LEASE_SECONDS
+
 
 # -- taking it ----------------------------------------------------------------------------------------
 
