@@ -111,7 +111,7 @@ class Admission:
             # Under a name that is stored it can only fail, unless that is deleted already: look at once.
             due = now if ledger.stored(name) else until
             ledger.reserve(Reservation(uid, name, team, key, fingerprint, limit, due, until))
-        return Answer(warnings=(warning,))
+        return Answer(warnings=(warning,), unsure=spec.pool not in self._pools)
 
     # -- update ----------------------------------------------------------------------------------
 
