@@ -42,7 +42,8 @@ async def attack(url: str, covered: Counter[int]) -> None:
 
         await asyncio.gather(*(send(seed) for seed in range(REVIEWS)))
     for _, writer in slow:
-        writer.close()
+        writer.transport.abort()
+    await asyncio.gather(*(writer.wait_closed() for _, writer in slow), return_exceptions=True)
 
 
 def test_hostile_reviews_at_the_running_operator(lab: Lab) -> None:

@@ -150,8 +150,8 @@ def test_a_status_sent_with_a_create_is_dropped(wire: Wire) -> None:
             ["Name", "Team", "Priority", "Status", "Reason", "Age", "Duration"],
             ["Job-ID", "Pod", "Exit", "Message"],
         ),
-        (TEAM, ["Name", "Team", "Pending", "Running", "Age"], []),
-        (POOL, ["Name", "Slots", "Pending", "Running", "Age"], ["Egress", "Runtime"]),
+        (TEAM, ["Name", "Team", "Pending", "Running", "Status", "Age"], []),
+        (POOL, ["Name", "Slots", "Pending", "Running", "Status", "Age"], ["Egress", "Runtime"]),
     ],
 )
 def test_columns(wire: Wire, kind: str, usual: list[str], wide: list[str]) -> None:

@@ -279,8 +279,15 @@ DEFAULTS: dict[str, dict[str, object]] = {
         "status.phase": "PENDING",
         "status.observedGeneration": -1,
     },
-    TEAM: {},
+    TEAM: {
+        "status.observedGeneration": -1,
+        "status.pending": 0,
+        "status.running": 0,
+    },
     POOL: {
+        "status.observedGeneration": -1,
+        "status.pending": 0,
+        "status.running": 0,
         "spec.priorityWeights.critical": 0,
         "spec.priorityWeights.high": 10,
         "spec.priorityWeights.default": 50,
