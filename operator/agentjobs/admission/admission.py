@@ -155,7 +155,7 @@ def backpressure(team: str, pending: int, retry_after_seconds: int) -> str:
 
 def _replay(spec: AgentJobSpec, first: Taken, fingerprint: int, pool: AgentPoolSpec) -> Answer:
     """Refuse a second run of a key, naming the first; a different request under it is told apart."""
-    where = "/".join(first.name)
+    where = printable("/".join(first.name))
     said = (
         f"spec.idempotencyKey: {shown(spec.idempotency_key)} of team {escaped(spec.team_id)} "
         f"is that of {where} ({first.phase})"

@@ -59,6 +59,13 @@ def test_key_of_a_create_that_was_never_stored_is_free_again() -> None:
     assert desk.submit("second", idempotencyKey="k").allowed
 
 
+def test_name_of_the_first_is_escaped() -> None:
+    """The API server takes DNS names alone; whoever asks past it may not write to anybody's terminal."""
+    desk = Desk()
+    assert desk.submit("a\x1b[2J", idempotencyKey="k").allowed
+    assert "default/a\\x1b[2J (PENDING)" in desk.submit("second", idempotencyKey="k").message
+
+
 def test_key_is_kept_for_each_of_two_creates_under_one_name() -> None:
     """Which of them is stored is the API server's to say: neither key is free meanwhile."""
     desk = Desk()
