@@ -77,7 +77,7 @@ def _serve(pipe: Connection) -> None:
 async def _answer(pipe: Connection) -> None:
     state = State(lambda: time.time_ns() // 1000, FairShare, lambda *_: {})
     spec = {"requireTeams": False, "maxConcurrency": 16, "maxPendingPerTeam": 100_000}
-    state.catalogue.pool_stored(
+    state.catalogue.agentpools.stored(
         SettingsRecord(json.dumps({"metadata": {"name": "default"}, "spec": spec}).encode())
     )
     state.catalogue_changed()

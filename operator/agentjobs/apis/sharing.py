@@ -1,13 +1,14 @@
-"""From what an AgentPool and its AgentTeams say to what the policy takes."""
+"""From what an AgentPool, its AgentTeams and AgentJobs say to what the policy takes."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
+from agentjobs.apis.agentjob import Priority, ResourceRequirements
 from agentjobs.apis.agentpool import AgentPoolSpec
 from agentjobs.apis.agentteam import AgentTeamSpec, TeamPool
 from agentjobs.apis.amounts import Amounts as Named
-from agentjobs.scheduling.model import PoolSettings, TeamSettings
+from agentjobs.scheduling.model import PoolSettings, Run, TeamSettings
 from agentjobs.scheduling.resources import NO_BOUNDS, Amounts, Bounds
 
 
@@ -36,6 +37,38 @@ def pool_settings(
         on_hold=spec.hold,
         teams={team: _team(said.pools[name]) for team, said in teams.items() if name in said.pools},
         admitted=frozenset(teams) if spec.require_teams else None,
+    )
+
+
+def policy_run(
+    *,
+    uid: str,
+    namespace: str,
+    team: str,
+    priority: str,
+    asked: ResourceRequirements,
+    pool: AgentPoolSpec | None,
+    created: int,
+    version: int = 0,
+    name: str = "",
+) -> Run:
+    """Return a run as the policy takes it.
+
+    Args:
+        pool: None where there is no such AgentPool: its classes have no weights then.
+        created, version: its place in its team's line; see `scheduling.model.Run`.
+    """
+    return Run(
+        uid=uid,
+        namespace=namespace,
+        team=team,
+        weight=getattr(pool.priority_weights, priority, 0) if pool is not None else 0,
+        critical=priority == Priority.CRITICAL,
+        created=created,
+        version=version,
+        request=Amounts(1, asked.cpu_millicores, asked.memory_mb, asked.gpu_count),
+        timeout_seconds=asked.timeout_seconds,
+        name=name,
     )
 
 

@@ -55,8 +55,10 @@ def validate_update(old: Any, new: Any) -> list[Fault]:
 
     Faults that ``old`` has as well are left out.
     """
-    known = set(validate(old))
-    found = [fault for fault in validate(new) if fault not in known]
+    found = validate(new)
+    if found:
+        known = set(validate(old))
+        found = [fault for fault in found if fault not in known]
     if isinstance(old, Mapping) and isinstance(new, Mapping) and new.get("kind") == AgentJob.__name__:
         found += _immutability(old, new)
     return found

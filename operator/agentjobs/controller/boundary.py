@@ -10,11 +10,12 @@ from functools import partial
 from agentjobs import metrics
 from agentjobs.admission.administration import PoolReviews, TeamReviews
 from agentjobs.admission.admission import Admission, pending_limit
-from agentjobs.admission.forecast import as_run, forecast
+from agentjobs.admission.forecast import forecast
 from agentjobs.admission.ledger import Ledger, Reservation
 from agentjobs.admission.server import Hook
 from agentjobs.apis.agentjob import AgentJobSpec
 from agentjobs.apis.records import AgentJobRecord
+from agentjobs.apis.sharing import policy_run
 from agentjobs.cluster import paths
 from agentjobs.cluster.reflector import Reflector
 from agentjobs.cluster.session import Session
@@ -102,7 +103,15 @@ class Boundary:
         if pool is None or settings is None:
             return f"waits: PoolMissing: there is no AgentPool named {spec.pool}"
         now = time.time_ns() // 1000
-        run = as_run(spec, settings, uid, namespace, now)
+        run = policy_run(
+            uid=uid,
+            namespace=namespace,
+            team=spec.team_id,
+            priority=spec.priority,
+            asked=spec.resources,
+            pool=settings,
+            created=now,
+        )
         return forecast(pool, run, self.ledger.reserved(spec.team_id), now)
 
     def _held(self, pool: str) -> int:

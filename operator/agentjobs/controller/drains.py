@@ -38,6 +38,6 @@ class Drains:
 
     def _first_seen(self, catalogue: Catalogue, name: str, now: int) -> int:
         """Return when a former leader first saw it; two edits since may have made another drain of it."""
-        listed = catalogue.listed_pools[name]
+        listed = catalogue.agentpools.listed[name]
         since = times.parse(listed.text("drainingSince"))
         return min(since, now) if since is not None and listed.generation - listed.observed <= 1 else now

@@ -20,6 +20,7 @@ from agentjobs.cluster.session import Session
 from agentjobs.cluster.writer import Writer
 from agentjobs.controller.actions import Actions, Need
 from agentjobs.controller.boundary import Boundary
+from agentjobs.controller.listing import Listing
 from agentjobs.controller.nodes import Nodes
 from agentjobs.controller.run import Run
 from agentjobs.controller.state import State
@@ -66,8 +67,8 @@ class Loop:
         state.find = self.agentjobs.objects.get
         self.jobs = Reflector(session, paths.JOBS, JobRecord, state.job_changed, selector=ours)
         self.pods = Reflector(session, paths.PODS, PodRecord, state.pod_changed, selector=ours)
-        self.agentpools = Reflector(session, paths.AGENTPOOLS, SettingsRecord, self._agentpool_changed)
-        self.agentteams = Reflector(session, paths.AGENTTEAMS, SettingsRecord, self._agentteam_changed)
+        self.agentpools = self._settings(paths.AGENTPOOLS, state.catalogue.agentpools)
+        self.agentteams = self._settings(paths.AGENTTEAMS, state.catalogue.agentteams)
         self.reflectors: tuple[Reflector[Any], ...] = (
             self.agentpools,
             self.agentteams,
@@ -155,15 +156,14 @@ class Loop:
         self.boundary.ledger.changed(old, new)
         self.state.agentjob_changed(old, new)
 
-    def _agentpool_changed(self, old: SettingsRecord | None, new: SettingsRecord | None) -> None:
-        catalogue = self.state.catalogue
-        if catalogue.pool_stored(new) if new is not None else old is not None and catalogue.pool_deleted(old):
-            self.state.catalogue_changed()
+    def _settings(self, path: str, listing: Listing[Any]) -> Reflector[SettingsRecord]:
+        """Return the reflector of a kind that administrators edit."""
 
-    def _agentteam_changed(self, old: SettingsRecord | None, new: SettingsRecord | None) -> None:
-        catalogue = self.state.catalogue
-        if catalogue.team_stored(new) if new is not None else old is not None and catalogue.team_deleted(old):
-            self.state.catalogue_changed()
+        def changed(old: SettingsRecord | None, new: SettingsRecord | None) -> None:
+            if listing.changed(old, new):
+                self.state.catalogue_changed()
+
+        return Reflector(self.session, path, SettingsRecord, changed)
 
     def _nodes_changed(self) -> None:
         self._capacity_dirty = True

@@ -14,7 +14,7 @@ from agentjobs.apis.amounts import MOST
 from agentjobs.apis.base import camel
 from agentjobs.apis.conditions import ConditionType
 from agentjobs.apis.faults import shown
-from agentjobs.controller.catalogue import Listed
+from agentjobs.controller.listing import Listed
 from agentjobs.controller.state import State
 from agentjobs.scheduling.model import PoolSettings
 from agentjobs.scheduling.pool import Pool
@@ -51,11 +51,11 @@ class Standings:
         """Take down and return the names of the AgentPools and AgentTeams whose status may be another now."""
         catalogue = self._catalogue
         moved = {name: self._moved_teams(name, pool) for name, pool in self._state.pools.items()}
-        pools = catalogue.moved_pools | {name for name, teams in moved.items() if teams is not None}
+        pools = catalogue.agentpools.moved | {name for name, teams in moved.items() if teams is not None}
         ids = set[str]().union(*(teams for teams in moved.values() if teams))
         holders = catalogue.team_holders
-        teams = catalogue.moved_teams | {holders[team] for team in ids & holders.keys()}
-        catalogue.moved_pools, catalogue.moved_teams = set(), set()
+        teams = catalogue.agentteams.moved | {holders[team] for team in ids & holders.keys()}
+        catalogue.agentpools.moved, catalogue.agentteams.moved = set(), set()
         return pools, teams
 
     def _moved_teams(self, name: str, pool: Pool) -> set[str] | None:
@@ -72,7 +72,7 @@ class Standings:
 
     def pool(self, name: str) -> JSON:
         """Return the status of an AgentPool that is stored."""
-        listed, pool = self._catalogue.listed_pools[name], self._state.pools.get(name)
+        listed, pool = self._catalogue.agentpools.listed[name], self._state.pools.get(name)
         since = self._state.drains.since.get(name)
         status: JSON = {
             "pending": pool.waiting if pool is not None else 0,
@@ -105,7 +105,8 @@ class Standings:
 
     def team(self, name: str) -> JSON:
         """Return the status of an AgentTeam that is stored, by the object's name."""
-        listed, team = self._catalogue.listed_teams[name], self._catalogue.team_ids.get(name, "")
+        catalogue = self._catalogue
+        listed, team = catalogue.agentteams.listed[name], catalogue.team_ids.get(name, "")
         holder = self._catalogue.team_holders.get(team)
         problem = _invalid(listed, holder == name)
         if problem is None and holder is not None and holder != name:

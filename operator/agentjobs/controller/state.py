@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from agentjobs.apis import times
 from agentjobs.apis.agentjob import Priority
 from agentjobs.apis.records import AgentJobRecord, JobRecord, PodRecord
+from agentjobs.apis.sharing import policy_run
 from agentjobs.controller.catalogue import Catalogue
 from agentjobs.controller.drains import Drains
 from agentjobs.controller.run import Run
@@ -146,7 +147,7 @@ class State:
         """Ask for a look at the runs of pools whose drain has ended; return when the next one will."""
         over = self.drains.over
         changed, look_again = self.drains.look(self.catalogue, now)
-        self.catalogue.moved_pools |= changed
+        self.catalogue.agentpools.moved |= changed
         if ended := over ^ self.drains.over:
             self.touched |= {uid for uid, run in self.runs.items() if self.pool_of(run).name in ended}
         return look_again
@@ -296,18 +297,15 @@ class State:
             except InvalidRunError as error:
                 run.failure = (error.reason, str(error))
                 return None
-        asked = run.request
-        pool = self.catalogue.pools.get(record.pool)
-        return model.Run(
+        return policy_run(
             uid=record.uid,
             namespace=record.namespace,
             team=record.team,
-            weight=getattr(pool.priority_weights, record.priority, 0) if pool else 0,
-            critical=record.priority == Priority.CRITICAL,
+            priority=record.priority,
+            asked=run.request,
+            pool=self.catalogue.pools.get(record.pool),
             created=run.created,
             version=run.version,
-            request=Amounts(1, asked.cpu_millicores, asked.memory_mb, asked.gpu_count),
-            timeout_seconds=asked.timeout_seconds,
             name=f"{record.name} ({record.priority})",
         )
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 from agentjobs.apis.records import SettingsRecord
 from agentjobs.cluster import paths
 from agentjobs.cluster.reflector import Reflector
 from agentjobs.cluster.session import MERGE_PATCH, Session
-from agentjobs.controller.catalogue import Listed
+from agentjobs.controller.listing import Listing
 from agentjobs.controller.standing import Standings
 from agentjobs.controller.state import State
 from agentjobs.errors import ApiError
@@ -27,6 +27,15 @@ JSON = dict[str, Any]
 PERIOD_SECONDS = 1.0
 LONGEST_PAUSE_SECONDS = 4.0
 WORKERS = 4  # so few that the writes of runs are never behind these
+
+
+class _Kind(NamedTuple):
+    """AgentPools or AgentTeams: where they are, and how their status is worked out by name."""
+
+    path: str
+    listing: Listing[Any]
+    reflector: Reflector[SettingsRecord]
+    status_of: Callable[[str], JSON]
 
 
 class Statuses:
@@ -46,10 +55,12 @@ class Statuses:
         clock: Callable[[], int],
     ) -> None:
         self._session = session
-        self._agentpools = agentpools
-        self._agentteams = agentteams
-        self._catalogue = state.catalogue
-        self._standings = Standings(state, clock)
+        self._standings = standings = Standings(state, clock)
+        catalogue = state.catalogue
+        self._kinds = (
+            _Kind(paths.AGENTPOOLS, catalogue.agentpools, agentpools, standings.pool),
+            _Kind(paths.AGENTTEAMS, catalogue.agentteams, agentteams, standings.team),
+        )
 
     async def run(self, leads: asyncio.Event) -> None:
         """Write what has changed, once this process leads; after failures the pauses grow."""
@@ -57,52 +68,40 @@ class Statuses:
         pause = PERIOD_SECONDS
         while True:
             await asyncio.sleep(pause)
-            pools, teams = self._standings.moved()
-            left = iter([*((True, name) for name in pools), *((False, name) for name in teams)])
+            moved = zip(self._kinds, self._standings.moved(), strict=True)
+            left = iter([(kind, name) for kind, names in moved for name in names])
             done = await asyncio.gather(*(self._work(left) for _ in range(WORKERS)))
             pause = PERIOD_SECONDS if all(done) else min(pause * 2, LONGEST_PAUSE_SECONDS)
 
-    async def _work(self, left: Iterator[tuple[bool, str]]) -> bool:
+    async def _work(self, left: Iterator[tuple[_Kind, str]]) -> bool:
         """Write one after the other until none is left or the API server fails; say whether it did not."""
-        for is_pool, name in left:
+        for kind, name in left:
             try:
-                await (self._write_pool(name) if is_pool else self._write_team(name))
+                await self._write(kind, name)
             except ApiError as error:
                 if error.status in (404, 409):
                     continue  # it is gone, or another by that name: we will be told
-                _log.warning("status of %s %s: %s", "AgentPool" if is_pool else "AgentTeam", name, error)
+                _log.warning("status of %s %s: %s", kind.listing.kind, name, error)
                 if error.transient:
-                    for again_is_pool, again in ((is_pool, name), *left):
-                        self._moved(again_is_pool).add(again)
+                    for again_kind, again in ((kind, name), *left):
+                        again_kind.listing.moved.add(again)
                     return False
         return True
 
-    def _moved(self, is_pool: bool) -> set[str]:
-        return self._catalogue.moved_pools if is_pool else self._catalogue.moved_teams
-
-    async def _write_pool(self, name: str) -> None:
-        if (listed := self._catalogue.listed_pools.get(name)) is not None:
-            path = f"{paths.AGENTPOOLS}/{name}"
-            await self._write(self._agentpools, path, listed, self._standings.pool(name))
-
-    async def _write_team(self, name: str) -> None:
-        if (listed := self._catalogue.listed_teams.get(name)) is not None:
-            path = f"{paths.AGENTTEAMS}/{name}"
-            await self._write(self._agentteams, path, listed, self._standings.team(name))
-
-    async def _write(
-        self, reflector: Reflector[SettingsRecord], path: str, listed: Listed, status: JSON
-    ) -> None:
+    async def _write(self, kind: _Kind, name: str) -> None:
         """Store what differs."""
-        changes = difference(listed.status, status)
+        listed = kind.listing.listed.get(name)
+        if listed is None:
+            return
+        changes = difference(listed.status, kind.status_of(name))
         if not changes:
             return
         body = {"metadata": {"uid": listed.uid}, "status": changes}
-        resource, path = f"{reflector.kind}/status", f"{path}/status"
+        resource, path = f"{kind.reflector.kind}/status", f"{kind.path}/{name}/status"
         content = await self._session.write(
             "patch", resource, "PATCH", path, body=body, content_type=MERGE_PATCH
         )
-        reflector.upsert(SettingsRecord(content))
+        kind.reflector.upsert(SettingsRecord(content))
 
 
 def difference(old: JSON, new: JSON) -> JSON:

@@ -34,25 +34,25 @@ def record(body: JSON) -> SettingsRecord:
 
 def test_an_edit_that_cannot_be_read_leaves_what_was() -> None:
     catalogue = Catalogue()
-    catalogue.pool_stored(record(named("p", maxConcurrency=3)))
-    catalogue.pool_stored(record(named("p", maxConcurrency="many")))
-    catalogue.team_stored(record(named("blue", teamId="team-blue", secrets=["agents/key"])))
-    catalogue.team_stored(record(named("blue", teamId=7)))
+    catalogue.agentpools.stored(record(named("p", maxConcurrency=3)))
+    catalogue.agentpools.stored(record(named("p", maxConcurrency="many")))
+    catalogue.agentteams.stored(record(named("blue", teamId="team-blue", secrets=["agents/key"])))
+    catalogue.agentteams.stored(record(named("blue", teamId=7)))
     assert catalogue.pools["p"].max_concurrency == 3
     assert catalogue.allowed_secrets("team-blue") == {"agents/key"}
 
 
 def test_a_team_goes_by_its_id_and_by_its_name_without_one() -> None:
     catalogue = Catalogue()
-    catalogue.pool_stored(record(named("p")))
-    catalogue.team_stored(record(named("blue")))
+    catalogue.agentpools.stored(record(named("p")))
+    catalogue.agentteams.stored(record(named("blue")))
     assert catalogue.settings("p", None).admitted == frozenset({"blue"})
-    catalogue.team_stored(record(named("blue", teamId="other")))
+    catalogue.agentteams.stored(record(named("blue", teamId="other")))
     assert catalogue.settings("p", None).admitted == frozenset({"other"})
-    assert catalogue.team_deleted(record(named("blue")))
-    assert not catalogue.team_deleted(record(named("blue")))
+    assert catalogue.agentteams.deleted(record(named("blue")))
+    assert not catalogue.agentteams.deleted(record(named("blue")))
     assert catalogue.settings("p", None).admitted == frozenset()
-    catalogue.pool_stored(record(named("p", requireTeams=False)))
+    catalogue.agentpools.stored(record(named("p", requireTeams=False)))
     assert catalogue.settings("p", None).admitted is None
 
 
@@ -70,15 +70,17 @@ def test_a_team_goes_by_its_id_and_by_its_name_without_one() -> None:
 )
 def test_a_pool_has_its_slots_and_its_fixed_amounts(spec: JSON, capacity: Bounds) -> None:
     catalogue = Catalogue()
-    catalogue.pool_stored(record(named("p", **spec)))
+    catalogue.agentpools.stored(record(named("p", **spec)))
     assert catalogue.settings("p", None).capacity == capacity
 
 
 def test_what_a_team_is_owed_in_a_pool() -> None:
     catalogue = Catalogue()
-    catalogue.pool_stored(record(named("p", sharePercent=40)))
+    catalogue.agentpools.stored(record(named("p", sharePercent=40)))
     owed = {"weight": 3, "guaranteed": {"slots": 2}, "limit": {"slots": 5, "gpuCount": 0}}
-    catalogue.team_stored(record(named("blue", pools={"p": owed, "other": {"criticalLimit": {"slots": 1}}})))
+    catalogue.agentteams.stored(
+        record(named("blue", pools={"p": owed, "other": {"criticalLimit": {"slots": 1}}}))
+    )
     settings = catalogue.settings("p", {"node-1": Amounts(0, 1000)})
     assert (settings.share_percent, settings.nodes) == (40, {"node-1": Amounts(0, 1000)})
     assert settings.teams == {
@@ -91,25 +93,25 @@ def test_what_was_deleted_under_a_name_changes_nothing_of_what_has_it_now() -> N
     catalogue = Catalogue()
     old = [record(named("p", uid="1", version=version, maxConcurrency=version)) for version in (1, 2)]
     new = record(named("p", uid="2", version=3, maxConcurrency=3))
-    assert catalogue.pool_stored(old[0])
-    assert catalogue.pool_stored(new)
-    assert not catalogue.pool_stored(old[1])
-    assert not catalogue.pool_deleted(old[1])
+    assert catalogue.agentpools.stored(old[0])
+    assert catalogue.agentpools.stored(new)
+    assert not catalogue.agentpools.stored(old[1])
+    assert not catalogue.agentpools.deleted(old[1])
     assert catalogue.pools["p"].max_concurrency == 3
-    assert catalogue.pool_deleted(new)
-    assert not catalogue.pool_deleted(new)
+    assert catalogue.agentpools.deleted(new)
+    assert not catalogue.agentpools.deleted(new)
     assert catalogue.pools == {}
 
 
 def test_what_is_unreadable_has_nothing_of_another_object_by_its_name() -> None:
     catalogue = Catalogue()
-    catalogue.pool_stored(record(named("p", uid="1", version=1)))
-    catalogue.team_stored(record(named("blue", uid="1", version=1)))
-    catalogue.pool_stored(record(named("p", uid="2", version=2, maxConcurrency="many")))
-    catalogue.team_stored(record(named("blue", uid="2", version=2, teamId=7)))
+    catalogue.agentpools.stored(record(named("p", uid="1", version=1)))
+    catalogue.agentteams.stored(record(named("blue", uid="1", version=1)))
+    catalogue.agentpools.stored(record(named("p", uid="2", version=2, maxConcurrency="many")))
+    catalogue.agentteams.stored(record(named("blue", uid="2", version=2, teamId=7)))
     assert (catalogue.pools, catalogue.teams) == ({}, {})
-    assert catalogue.listed_pools["p"].fault
-    assert catalogue.listed_teams["blue"].fault
+    assert catalogue.agentpools.listed["p"].fault
+    assert catalogue.agentteams.listed["blue"].fault
 
 
 # -- one id, several AgentTeams --------------------------------------------------------------------------
@@ -118,14 +120,14 @@ def test_what_is_unreadable_has_nothing_of_another_object_by_its_name() -> None:
 def test_an_id_that_is_handed_on_is_never_lost() -> None:
     for order in itertools.permutations(("aaa", "bbb")):
         catalogue = Catalogue()
-        catalogue.team_stored(record(named("aaa", version=1, maxPending=1)))
-        catalogue.team_stored(record(named("bbb", version=2, teamId="blue", maxPending=2)))
+        catalogue.agentteams.stored(record(named("aaa", version=1, maxPending=1)))
+        catalogue.agentteams.stored(record(named("bbb", version=2, teamId="blue", maxPending=2)))
         edits = {
             "aaa": record(named("aaa", version=4, teamId="blue", maxPending=3)),
             "bbb": record(named("bbb", version=3, maxPending=4)),
         }
         for name in order:
-            catalogue.team_stored(edits[name])
+            catalogue.agentteams.stored(edits[name])
         assert {team: spec.max_pending for team, spec in catalogue.teams.items()} == {"blue": 3, "bbb": 4}
         assert catalogue.team_holders == {"blue": "aaa", "bbb": "bbb"}
 
@@ -139,13 +141,13 @@ def test_of_two_the_older_one_has_an_id_and_of_one_age_the_first_by_name() -> No
     for order in itertools.permutations(teams):
         catalogue = Catalogue()
         for team in order:
-            catalogue.team_stored(team)
+            catalogue.agentteams.stored(team)
         assert catalogue.team_holders == {"blue": "c"}
         for holder, pending in (("c", 2), ("a", 3), ("b", 1)):
             assert (catalogue.team_holders["blue"], catalogue.teams["blue"].max_pending) == (holder, pending)
-            catalogue.moved_teams.clear()
-            catalogue.team_deleted(next(team for team in teams if team.name == holder))
-            assert catalogue.moved_teams == {team.name for team in teams} & catalogue.team_ids.keys()
+            catalogue.agentteams.moved.clear()
+            catalogue.agentteams.deleted(next(team for team in teams if team.name == holder))
+            assert catalogue.agentteams.moved == {team.name for team in teams} & catalogue.team_ids.keys()
         assert (catalogue.teams, catalogue.team_holders, catalogue.team_ids) == ({}, {}, {})
 
 
