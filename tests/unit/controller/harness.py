@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Any
 from unittest.mock import patch
 
@@ -152,6 +152,14 @@ class Cluster:
             assert not task.done(), task.exception()
             task.cancel()
             await asyncio.wait([task])
+
+    async def die(self, death: tuple[int, str], seconds: float) -> None:
+        """Run an operator until it dies at a request, or as long as this; see `MemorySession.dies_at`."""
+        async with self.operator(dies_at=death):
+            with suppress(TimeoutError):
+                async with asyncio.timeout(seconds):
+                    await self.session.died.wait()
+            assert sum("status" not in job for job in self.jobs()) <= 2
 
     async def calm(self) -> None:
         """Return when nothing happens any more but by time."""
