@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from bisect import bisect_left, insort
+from collections import Counter
 from collections.abc import Iterator
 
 from agentjobs.scheduling.model import Holding, PoolSettings, Reservation, Run, TeamSettings
 from agentjobs.scheduling.nodes import Nodes, total
-from agentjobs.scheduling.resources import NOTHING, Amounts, Bounds
+from agentjobs.scheduling.resources import NOTHING, Amounts, Bounds, fits
 
 _DEFAULT_TEAM = TeamSettings()
 
@@ -76,6 +77,8 @@ class Books:
     The pool writes them. A policy reads, takes `changed` and `stretched` down, and owns two fields.
 
     Attributes:
+        weights: of the classes in which a run has waited.
+        asked: how many runs wait, by request.
         capacity: C of the rules; None for a resource that is not limited.
         held: what all decided runs hold.
         free: what is not held; None where there is no limit.
@@ -92,7 +95,9 @@ class Books:
         self.capacity = Bounds()
         self.nodes: Nodes | None = None
         self.teams: dict[str, Team] = {}
+        self.weights: set[int] = set()
         self.waiting: dict[str, Run] = {}
+        self.asked: Counter[Amounts] = Counter()
         self.holdings: dict[str, Holding] = {}
         self.held = NOTHING
         self.free = Bounds()
@@ -113,6 +118,10 @@ class Books:
             books = self.teams[team] = Team(team)
             books.settings = self.settings.teams.get(team, _DEFAULT_TEAM)
         return self.teams[team]
+
+    def has_room(self, request: Amounts) -> bool:
+        """Whether a request fits what is free, and one of the nodes."""
+        return fits(self.free, request) and (self.nodes is None or self.nodes.fits(request))
 
     # -- writing: the pool alone -----------------------------------------------------------------
 
@@ -149,8 +158,12 @@ class Books:
     def wait(self, run: Run) -> None:
         """Add a run to its team's line."""
         self.waiting[run.uid] = run
+        self.asked[run.request] += 1
         team = self.team(run.team)
-        line = team.lines.setdefault(run.weight, Line())
+        line = team.lines.get(run.weight)
+        if line is None:
+            line = team.lines[run.weight] = Line()
+            self.weights.add(run.weight)
         line.add(run)
         if line.head is run or team.settings.guaranteed != NOTHING:
             self.changed.add(run.team)
@@ -160,6 +173,9 @@ class Books:
         """Take a run out of its line; None when it was not in one."""
         run = self.waiting.pop(uid, None)
         if run is not None:
+            self.asked[run.request] -= 1
+            if not self.asked[run.request]:
+                del self.asked[run.request]
             lines = self.teams[run.team].lines
             lines[run.weight].remove(run)
             if not lines[run.weight]:

@@ -8,7 +8,6 @@ from agentjobs.scheduling import rules
 from agentjobs.scheduling.books import Books, Team
 from agentjobs.scheduling.lineup import Kind
 from agentjobs.scheduling.model import Run, Wait, WaitReason
-from agentjobs.scheduling.reservation import has_room
 from agentjobs.scheduling.resources import short
 from agentjobs.scheduling.rules import UNITS
 
@@ -40,17 +39,13 @@ def _line(policy: FairShare, books: Books, team: Team, run: Run) -> Wait | None:
         before = line.place(run)
         runs = "run goes" if before == 1 else "runs go"
         return Wait(WaitReason.BEHIND_OWN, f"{before} older {runs} first, of its own team and class")
-    for weight in team.classes:
-        if weight >= run.weight:
-            break
-        head = team.lines[weight].head
-        stop = rules.limit_stop(team, head) or policy.stopped(books, head, policy.kind(books, team, head))
-        if stop is not None and stop.parks:
-            return Wait(
-                WaitReason.BEHIND_OWN,
-                f"{_named(head)}, a more urgent run of its own team, waits: {stop.value}",
-            )
-    return None
+    parked_by = policy.parked_by(books, run)
+    if parked_by is None:
+        return None
+    head, stop = parked_by
+    return Wait(
+        WaitReason.BEHIND_OWN, f"{_named(head)}, a more urgent run of its own team, waits: {stop.value}"
+    )
 
 
 def _limit(team: Team, run: Run) -> Wait | None:
@@ -59,10 +54,10 @@ def _limit(team: Team, run: Run) -> Wait | None:
 
 
 def _parked(policy: FairShare, books: Books, team: Team, run: Run) -> Wait | None:
-    kind = policy.kind(books, team, run)
-    stop = policy.stopped(books, run, kind)
+    stop = policy.stopped(books, team, run)
     if stop is None:
         return None
+    kind = policy.kind(books, team, run)
     if stop is WaitReason.GUARANTEED_TO_OTHERS:
         return _guaranteed(policy, books, kind)
     return _share(policy, books, team, kind)
@@ -106,7 +101,7 @@ def room(books: Books, run: Run) -> Wait | None:
     name = short(books.free, run.request)
     if name is not None:
         return rules.shortage(name, run.request, books.held, books.capacity)
-    if not has_room(books, run.request):
+    if not books.has_room(run.request):
         asked = ", ".join(
             rules.counted(amount, name) for name, amount in zip(UNITS, run.request, strict=True) if amount
         )

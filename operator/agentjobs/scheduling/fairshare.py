@@ -7,16 +7,16 @@ The first run that does not fit gets a promise that is kept.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+from collections.abc import Collection, Generator, Iterator
 from heapq import heapify, heappop, heappush
 from typing import ClassVar
 
 from agentjobs.scheduling import explain, rules
 from agentjobs.scheduling.books import Books, Team
 from agentjobs.scheduling.known import Known
-from agentjobs.scheduling.lineup import Entry, Group, Kind, Lineup
+from agentjobs.scheduling.lineup import Entry, Group, Heads, Kind, Lineup
 from agentjobs.scheduling.model import Run, Start, Wait, WaitReason
-from agentjobs.scheduling.reservation import Booking, beside, has_room
+from agentjobs.scheduling.reservation import Booking
 from agentjobs.scheduling.resources import NOTHING, Amounts, Bounds
 from agentjobs.scheduling.rules import Standing
 
@@ -52,14 +52,14 @@ class FairShare:
 
         It may where less is kept for guarantees now, or where it delayed the reservation's holder.
         """
-        for weight in sorted(self._lineup.classes):
+        for weight in sorted(books.weights):
             while (start := self._first(books, weight, now)) is not None:
                 kept = self._kept_total
                 yield start
                 self.refresh(books, now)
                 if start.guaranteed or self._kept_total != kept:
                     return True
-            if self._closed(books, weight):
+            if self._closed(books, weight, now):
                 break
         return False
 
@@ -68,17 +68,19 @@ class FairShare:
         holder = self.booking.holder
         if holder is not None and holder.weight == weight and self._holder_fits(books, holder):
             return Start(holder, books.settings.start_timeout_seconds)
-        if self._closed(books, weight):
-            return None
-        self._line_up_to(books, weight)
         heads = self._heads(books, weight, now)
         while heads:
             entry, group = heappop(heads)
-            if not self._parked_above(books, entry.run):
-                if not has_room(books, entry.run.request):
-                    if self.booking.take(books, entry.run, now):
-                        heads = [] if self._closed(books, weight) else self._heads(books, weight, now)
-                    continue  # the rest of its group has no room either
+            parked_by = self.parked_by(books, entry.run)
+            if parked_by is not None:
+                # It comes into play again when the run above it finds itself short of room alone.
+                team = books.teams[entry.run.team]
+                self._lineup.classes[weight].park(team.id, self.kind(books, team, parked_by[0]))
+            elif not books.has_room(entry.run.request):
+                if self.booking.take(books, entry.run, now):
+                    heads = self._heads(books, weight, now)
+                continue  # the rest of its group has no room either
+            else:
                 start = self.how(books, entry.run, group.kind, now)
                 if start is not None:
                     return start
@@ -89,75 +91,53 @@ class FairShare:
 
     def _heads(self, books: Books, weight: int, now: int) -> list[tuple[Entry, Group]]:
         """Return, as a heap, the first heads of those groups that may start or take the reservation."""
-        lined, free = self._lineup.classes[weight], books.free
-        for group in [group for group in lined.parking if not self.parked(group.kind, free)]:
-            self._lineup.release(weight, group)
-        groups = list(lined.groups.values())
-        if not self._reservation_open(books, weight):
-            groups = self._with_room(books, groups, now)
-        kept = self._kept_total != NOTHING
+        openings = None if self._reservation_open(books, weight) else self.booking.openings(books, now)
+        if openings is not None and not openings:
+            return []
+        lined, free, kept = self._lineup.classes[weight], books.free, self._kept_total != NOTHING
+        self._catch_up(books, lined, weight, openings)
         heads = [
             (group.entries[0], group)
-            for group in groups
-            if not (group.kind.beyond or kept) or not self.parked(group.kind, free)
+            for group in lined.among(openings)
+            if not (kept or group.kind.beyond) or not self.parked(group.kind, free)
         ]
         heapify(heads)
         return heads
 
-    def _with_room(self, books: Books, groups: list[Group], now: int) -> list[Group]:
-        """Return the groups that find room which the reservation's holder does not need."""
-        fitting = {
-            request for request in {group.kind.request for group in groups} if has_room(books, request)
-        }
-        groups = [group for group in groups if group.kind.request in fitting]
-        seen = self.booking.outlook(books, now)
-        assert seen is not None
-        longest = self.booking.longest(books, now) or 0
-        return [
-            group
-            for group in groups
-            if group.kind.exempt
-            or group.kind.timeout_seconds <= longest
-            or beside(books, group.kind.request, seen)
-        ]
-
-    def _parked_above(self, books: Books, run: Run) -> bool:
-        """Whether a more urgent run of its own team parks a head (rule 6); then it is taken out.
-
-        It comes into play again when the run above it finds itself short of room alone.
-        """
-        for weight in books.teams[run.team].classes:
-            if weight >= run.weight:
-                break
-            placed = self._lineup.classes[weight].placed.get(run.team)
-            if placed is not None and self.stopped(books, placed[0].run, placed[1].kind):
-                self._lineup.park(run, weight, placed[1])
-                return True
-        return False
-
     def _holder_fits(self, books: Books, holder: Run) -> bool:
         """Whether the holder starts: it has room and leaves what is guaranteed; its share is waived."""
-        if not has_room(books, holder.request):
+        if not books.has_room(holder.request):
             return False
         return self._kept_total == NOTHING or self._guarantee_allows(
             self.kind(books, books.teams[holder.team], holder), books.free
         )
 
-    def _closed(self, books: Books, weight: int) -> bool:
-        """Whether there is nothing to be had for a class: every slot is taken, and the reservation too."""
-        slots = books.free.slots
-        return slots is not None and slots <= 0 and not self._reservation_open(books, weight)
+    def _closed(self, books: Books, weight: int, now: int) -> bool:
+        """Whether there is nothing to be had for a class: no run finds room, and the reservation is taken."""
+        return not self._reservation_open(books, weight) and not self.booking.openings(books, now)
 
     def _reservation_open(self, books: Books, weight: int) -> bool:
         return books.reservation is None or books.reservation.weight > weight
 
     # -- the rules, for a kind -------------------------------------------------------------------
 
-    def stopped(self, books: Books, head: Run, kind: Kind) -> WaitReason | None:
-        """Return which of rules 5 and 4 stops a head; its share does not stop the reservation's holder."""
-        stop = self.parked(kind, books.free)
+    def stopped(self, books: Books, team: Team, head: Run) -> WaitReason | None:
+        """Return which of rules 3, 5 and 4 stops a head; its share does not stop the reservation's holder."""
+        stop = rules.limit_stop(team, head) or self.parked(self.kind(books, team, head), books.free)
         holds = books.reservation is not None and books.reservation.uid == head.uid
         return None if holds and stop is WaitReason.TEAM_SHARE else stop
+
+    def parked_by(self, books: Books, run: Run) -> tuple[Run, WaitReason] | None:
+        """Return the more urgent run of its own team that parks a run (rule 6), and what stops that one."""
+        team = books.teams[run.team]
+        for weight in team.classes:
+            if weight >= run.weight:
+                break
+            head = team.lines[weight].head
+            stop = self.stopped(books, team, head)
+            if stop is not None and stop.parks:
+                return head, stop
+        return None
 
     def parked(self, kind: Kind, free: Bounds) -> WaitReason | None:
         """Return which of rules 5 and 4 stops every head of a kind."""
@@ -213,7 +193,7 @@ class FairShare:
         changed |= self.known.renew(books, changed, now)
         for name in changed:
             team = books.teams[name]
-            self._lineup.outdate(team)
+            self._lineup.outdate(name)
             self._shares[name] = self.standing.dominant_share(team)
             if name in self.standing.guaranteed:
                 self._keep(books, team)
@@ -228,24 +208,29 @@ class FairShare:
             self._kept[team.id] = kept
         self._kept_total = self._kept_total.minus(before).plus(kept)
 
-    def _line_up_to(self, books: Books, weight: int) -> None:
-        """Line up the teams that changed, in the classes down to one."""
-        for above, heads in self._lineup.classes.items():
-            if above <= weight and heads.outdated:
-                for team in heads.outdated:
-                    heads.take(team)
-                    self._line_up(books, books.teams[team], above)
-                heads.outdated.clear()
+    def _catch_up(self, books: Books, lined: Heads, weight: int, wanted: Collection[Amounts] | None) -> None:
+        """Line up the teams that changed, if what their heads ask for is wanted (None: whatever it is).
 
-    def _line_up(self, books: Books, team: Team, weight: int) -> None:
+        The others are noted: they are lined up when it is.
+        """
+        changed = self._lineup.news(lined)
+        for kind, parked in list(lined.parked.items()):
+            if not self.parked(kind, books.free):
+                changed += parked
+        for name in changed:
+            line = books.teams[name].lines.get(weight)
+            if line is None or wanted is None or line.head.request in wanted:
+                self._line_up(books, lined, books.teams[name], weight)
+            else:
+                lined.note(name, line.head.request)
+        for request in list(lined.noted) if wanted is None else wanted:
+            for name in list(lined.noted.get(request, ())):
+                self._line_up(books, lined, books.teams[name], weight)
+
+    def _line_up(self, books: Books, lined: Heads, team: Team, weight: int) -> None:
         """Put a team's head of a class in, by what the team holds now, where no limit stops it."""
-        if weight not in team.lines:
-            return
-        for above in team.classes:
-            run = team.lines[above].head
-            stop = rules.limit_stop(team, run)
-            if above == weight and stop is None:
-                entry = Entry(self._shares[team.id], team.last_served, run.age, run)
-                self._lineup.classes[weight].put(self.kind(books, team, run), entry)
-            if above == weight or stop is WaitReason.TEAM_LIMIT:
-                return  # a team's limit parks what is below it; a criticalLimit parks critical runs alone
+        lined.take(team.id)
+        if weight in team.lines and not rules.limited(team, weight):
+            run = team.lines[weight].head
+            entry = Entry(self._shares[team.id], team.last_served, run.age, run)
+            lined.put(self.kind(books, team, run), entry)

@@ -8,10 +8,12 @@ guarantee it may use. So a look at a full pool costs the number of groups, not o
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right, insort
-from typing import NamedTuple
+from collections import OrderedDict, defaultdict
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
-from agentjobs.scheduling.books import Team
 from agentjobs.scheduling.model import Run
+from agentjobs.scheduling.reservation import Openings
 from agentjobs.scheduling.resources import Amounts
 
 
@@ -45,15 +47,13 @@ class Group:
 
     Attributes:
         entries: in order; never empty.
-        behind: by class and team, heads that were taken out because one of this group parks them.
     """
 
-    __slots__ = ("behind", "entries", "kind")
+    __slots__ = ("entries", "kind")
 
     def __init__(self, kind: Kind) -> None:
         self.kind = kind
         self.entries: list[Entry] = []
-        self.behind: set[tuple[int, str]] = set()
 
     def after(self, entry: Entry) -> Entry | None:
         """Return the entry that follows one, which may have been taken out; None at the end."""
@@ -61,66 +61,105 @@ class Group:
         return self.entries[position] if position < len(self.entries) else None
 
 
+_NO_GROUPS: Mapping[Kind, Group] = {}
+
+
 class Heads:
-    """The heads of one class.
+    """The heads of one class. A team's head is lined up in a group, noted, parked, or not here at all.
 
     Attributes:
-        groups: by what their heads have in common.
-        placed: by team, its head and in which group it is.
-        outdated: teams that changed since they were lined up; they are lined up anew when it matters.
-        parking: groups that have something behind them.
+        groups: by request, and by what their heads have in common.
+        noted: by request, teams that are lined up when a run that asks for this may start.
+        parked: by kind, teams that wait until a more urgent run of their own, of this kind, is not parked.
+        seen: up to which change of a team this class is in step.
     """
 
-    __slots__ = ("groups", "outdated", "parking", "placed")
+    __slots__ = ("_aside", "_placed", "groups", "noted", "parked", "seen")
 
     def __init__(self) -> None:
-        self.groups: dict[Kind, Group] = {}
-        self.placed: dict[str, tuple[Entry, Group]] = {}
-        self.outdated: set[str] = set()
-        self.parking: set[Group] = set()
+        self.groups: dict[Amounts, dict[Kind, Group]] = {}
+        self.noted: dict[Amounts, set[str]] = {}
+        self.parked: dict[Kind, set[str]] = {}
+        self.seen = 0
+        self._placed: dict[str, tuple[Entry, Group]] = {}
+        self._aside: dict[str, tuple[dict[Any, set[str]], Amounts | Kind]] = {}
+
+    def among(self, openings: Openings | None) -> list[Group]:
+        """Return the groups that find an opening; None is the whole pool."""
+        if openings is None:
+            return [group for groups in self.groups.values() for group in groups.values()]
+        return [
+            group
+            for request, longest in openings.items()
+            for kind, group in self.groups.get(request, _NO_GROUPS).items()
+            if longest is None or kind.timeout_seconds <= longest or kind.exempt
+        ]
 
     def put(self, kind: Kind, entry: Entry) -> None:
-        """Put a head in; its team must have none there."""
-        group = self.groups.get(kind)
+        """Line a head up; its team must have none here."""
+        groups = self.groups.setdefault(kind.request, {})
+        group = groups.get(kind)
         if group is None:
-            group = self.groups[kind] = Group(kind)
+            group = groups[kind] = Group(kind)
         insort(group.entries, entry)
-        self.placed[entry.run.team] = (entry, group)
+        self._placed[entry.run.team] = (entry, group)
+
+    def note(self, team: str, request: Amounts) -> None:
+        """Only note what a team's head asks for."""
+        known = self._aside.get(team)
+        if known is None or known[0] is not self.noted or known[1] != request:
+            self._set_aside(team, self.noted, request)
+
+    def park(self, team: str, kind: Kind) -> None:
+        """Take a team's head out because a more urgent run of its own, of this kind, parks it (rule 6)."""
+        self._set_aside(team, self.parked, kind)
 
     def take(self, team: str) -> None:
-        """Take a team's head out, where it has one."""
-        placed = self.placed.pop(team, None)
+        """Take a team's head out, wherever it is."""
+        placed = self._placed.pop(team, None)
         if placed is not None:
             entry, group = placed
             del group.entries[bisect_left(group.entries, entry)]
             if not group.entries:
-                del self.groups[group.kind]
-                self.parking.discard(group)
+                self._close(group.kind)
+        elif team in self._aside:
+            where, key = self._aside.pop(team)
+            where[key].discard(team)
+            if not where[key]:
+                del where[key]
+
+    def _set_aside(self, team: str, where: dict[Any, set[str]], key: Amounts | Kind) -> None:
+        self.take(team)
+        where.setdefault(key, set()).add(team)
+        self._aside[team] = (where, key)
+
+    def _close(self, kind: Kind) -> None:
+        groups = self.groups[kind.request]
+        del groups[kind]
+        if not groups:
+            del self.groups[kind.request]
 
 
 class Lineup:
-    """The heads by class weight."""
+    """The heads by class weight, and which teams changed."""
 
     def __init__(self) -> None:
-        self.classes: dict[int, Heads] = {}
+        self.classes: defaultdict[int, Heads] = defaultdict(Heads)
+        self._changes = 0
+        self._changed: OrderedDict[str, int] = OrderedDict()  # by team, its last change; the newest last
 
-    def outdate(self, team: Team) -> None:
+    def outdate(self, team: str) -> None:
         """Note that a team changed."""
-        for weight in team.lines:
-            if weight not in self.classes:
-                self.classes[weight] = Heads()
-        for heads in self.classes.values():
-            heads.outdated.add(team.id)
+        self._changes += 1
+        self._changed[team] = self._changes
+        self._changed.move_to_end(team)
 
-    def park(self, run: Run, weight: int, group: Group) -> None:
-        """Take a head out because one of a group, of a more urgent class, parks it (rule 6)."""
-        self.classes[run.weight].take(run.team)
-        self.classes[weight].parking.add(group)
-        group.behind.add((run.weight, run.team))
-
-    def release(self, weight: int, group: Group) -> None:
-        """Line up anew what a group parked: it is not stopped any more."""
-        for below, team in group.behind:
-            self.classes[below].outdated.add(team)
-        group.behind.clear()
-        self.classes[weight].parking.discard(group)
+    def news(self, heads: Heads) -> list[str]:
+        """Return the teams that changed since a class asked last."""
+        teams = []
+        for team, change in reversed(self._changed.items()):
+            if change <= heads.seen:
+                break
+            teams.append(team)
+        heads.seen = self._changes
+        return teams

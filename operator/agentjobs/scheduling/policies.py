@@ -9,7 +9,6 @@ from typing import ClassVar, Protocol
 from agentjobs.scheduling import explain, rules
 from agentjobs.scheduling.books import Books
 from agentjobs.scheduling.model import Run, Start, Wait, WaitReason
-from agentjobs.scheduling.reservation import has_room
 
 
 class Policy(Protocol):
@@ -79,7 +78,7 @@ def _in_order(books: Books, place: Callable[[Run], tuple[int, ...]]) -> Iterator
         run = team.lines[weight].head
         if rules.limit_stop(team, run) is not None:
             continue
-        if not has_room(books, run.request):
+        if not books.has_room(run.request):
             return
         yield Start(run, books.settings.start_timeout_seconds)
         if weight in team.lines:

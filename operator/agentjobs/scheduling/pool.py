@@ -11,7 +11,7 @@ from agentjobs.scheduling.explanation import Explanation, Started
 from agentjobs.scheduling.model import Holding, Plan, PoolSettings, Reservation, Run, Start, Wait, WaitReason
 from agentjobs.scheduling.policies import Policy
 from agentjobs.scheduling.promises import Promises
-from agentjobs.scheduling.reservation import has_room, latest_end
+from agentjobs.scheduling.reservation import latest_end
 from agentjobs.scheduling.resources import fits
 
 _NEWCOMER = ""  # stands for every team that has no books yet; no id is empty
@@ -267,7 +267,7 @@ class Pool:
             self.books.reservation = None  # the pool is on hold or gone: its policy was not asked
             return
         self.promises.made(held)
-        if has_room(self.books, holder.request):
+        if self.books.has_room(holder.request):
             self.promises.note("GuaranteeDemand")  # there is room, and it is kept for others
 
     # -- setting aside ---------------------------------------------------------------------------

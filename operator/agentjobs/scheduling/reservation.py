@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from agentjobs.scheduling import rules
@@ -24,6 +25,10 @@ class Outlook(NamedTuple):
     at: int
     node: str | None
     left: Bounds
+
+
+# By request, the longest timeout in seconds with which it does not delay the holder; None: whatever it is.
+Openings = Mapping[Amounts, int | None]
 
 
 def _first_end(books: Books, now: int) -> int:
@@ -75,6 +80,7 @@ class Booking:
     def __init__(self) -> None:
         self.holder: Run | None = None
         self._outlook: Outlook | None = None
+        self._openings: Openings | None = None
         self._worked_out: tuple[str, int] = ("", 0)  # for which holder and version of the books
         self._good = (0, 0)  # from when until when: as ends pass, S may be another
 
@@ -82,6 +88,7 @@ class Booking:
         """Find the holder in changed books; it loses the reservation with its wait, by a change of class, at
         a limit, or when the pool has become too small for it."""
         self.holder, held = None, books.reservation
+        self._openings = None
         if held is None:
             return
         run = books.waiting.get(held.uid)
@@ -98,6 +105,7 @@ class Booking:
             return False
         books.reservation, self.holder = Reservation(run.uid, run.weight, seen.at, seen.node), run
         self._keep(books, run, seen, now, position)
+        self._openings = None
         return True
 
     def tell(self, books: Books, told: Reservation | None, now: int) -> None:
@@ -120,7 +128,7 @@ class Booking:
             return None
         if self._worked_out != (run.uid, books.version) or not self._good[0] <= now < self._good[1]:
             position = _first_end(books, now)
-            seen = None if has_room(books, run.request) else outlook(books, run.request, position)
+            seen = None if books.has_room(run.request) else outlook(books, run.request, position)
             seen = seen or Outlook(held.before, held.node, books.free.less(run.request))
             self._keep(books, run, seen, now, position)
         return self._outlook
@@ -163,6 +171,19 @@ class Booking:
         hole = self._hole(books, seen, run.timeout_seconds, now)
         return None if hole is None else Start(run, hole, backfill=True)
 
+    def openings(self, books: Books, now: int) -> Openings:
+        """Return which requests of waiting runs have room while the reservation is held against them."""
+        if self._openings is None:
+            full = books.free.slots is not None and books.free.slots <= 0  # the common case
+            fitting = [] if full else [request for request in books.asked if books.has_room(request)]
+            seen = self.outlook(books, now) if fitting else None
+            longest = self.longest(books, now) or 0 if fitting else 0
+            self._openings = {
+                request: None if seen is None or beside(books, request, seen) else longest
+                for request in fitting
+            }
+        return self._openings
+
     def longest(self, books: Books, now: int) -> int | None:
         """Return the longest timeout, in seconds, with which a run would start now in the hole before S."""
         seen = self.outlook(books, now)
@@ -179,11 +200,6 @@ def _is_stopped(books: Books, run: Run) -> bool:
     if rules.limit_stop(books.teams[run.team], run) is not None:
         return True
     return books.nodes is not None and not books.nodes.possible(run.request)
-
-
-def has_room(books: Books, request: Amounts) -> bool:
-    """Whether a request fits what is free, and one of the nodes."""
-    return fits(books.free, request) and (books.nodes is None or books.nodes.fits(request))
 
 
 def beside(books: Books, request: Amounts, seen: Outlook) -> bool:

@@ -87,6 +87,18 @@ def _scaled(settings: PoolSettings, capacity: Bounds) -> dict[str, Amounts]:
 # -- rule 3: limits ----------------------------------------------------------------------------------
 
 
+def limited(team: Team, weight: int) -> bool:
+    """Whether a limit stops a team's head of a class, or parks it with a more urgent one (rule 6).
+
+    A criticalLimit parks critical runs alone.
+    """
+    settings = team.settings
+    if settings.limit is NO_BOUNDS and settings.critical_limit is NO_BOUNDS:
+        return False
+    stops = [limit_stop(team, team.lines[above].head) for above in team.classes if above <= weight]
+    return stops[-1] is not None or WaitReason.TEAM_LIMIT in stops
+
+
 def limit_stop(team: Team, run: Run) -> WaitReason | None:
     """Return which limit of its team a run would exceed now."""
     settings = team.settings

@@ -1,5 +1,6 @@
 """What must have a defined outcome however odd it is."""
 
+from random import Random
 from sys import getrefcount
 
 import pytest
@@ -7,10 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agentjobs.scheduling.books import Books, Line
+from agentjobs.scheduling.fairshare import FairShare
 from agentjobs.scheduling.model import SECOND, Holding, PoolSettings, Run
 from agentjobs.scheduling.pool import Pool
 from agentjobs.scheduling.resources import Amounts, Bounds
-from tests.unit.scheduling.scene import DEFAULT, START, Scene, amounts, team
+from tests.unit.scheduling.scene import CRITICAL, DEFAULT, HIGH, LOW, START, Scene, amounts, team
 
 
 @pytest.mark.parametrize("slots", [0, 1])
@@ -169,6 +171,35 @@ def test_a_line_keeps_nothing_of_a_run_that_left() -> None:
     line.add(run)
     line.remove(run)
     assert getrefcount(run) == before
+
+
+def test_nothing_is_kept_of_runs_that_are_gone() -> None:
+    policy = FairShare()
+    scene = Scene(
+        policy, slots=6, cpu=8, teams={"a": team(limit=Bounds(2)), "b": team(guaranteed=Amounts(2))}
+    )
+    chance = Random(7)
+    parked = noted = 0
+    for number in range(400):
+        weight, owner = chance.choice((CRITICAL, HIGH, DEFAULT, LOW)), chance.choice("abcd")
+        cpu, timeout = chance.choice((0, 1, 2, 5)), chance.choice((60, 600))
+        scene.submit(f"{owner}-{number}", weight, amounts(cpu=cpu), timeout)
+        scene.look(after=1)
+        for uid in list(scene.pool.books.holdings)[:-5]:
+            scene.finish(uid)
+        classes = policy._lineup.classes.values()
+        parked += sum(len(heads.parked) for heads in classes)
+        noted += sum(len(heads.noted) for heads in classes)
+    assert min(parked, noted) > 20  # or this would show little
+    while scene.pool.waiting:
+        scene.finish(*scene.pool.books.holdings)
+        scene.look(after=1)
+    scene.finish(*scene.pool.books.holdings)
+    scene.look()
+    for heads in policy._lineup.classes.values():
+        left = [heads.groups, heads.noted, heads.parked, heads._placed, heads._aside]
+        assert left == [{}] * 5
+    assert scene.pool.books.asked == {}
 
 
 def test_ten_thousand_teams() -> None:

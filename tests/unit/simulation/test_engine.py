@@ -10,7 +10,7 @@ from agentjobs.apis.agentjob import Priority
 from agentjobs.errors import PolicyError
 from agentjobs.scheduling.books import Books
 from agentjobs.scheduling.fairshare import FairShare
-from agentjobs.scheduling.model import SECOND, PoolSettings, Start, TeamSettings
+from agentjobs.scheduling.model import SECOND, PoolSettings, Run, Start, TeamSettings, Wait
 from agentjobs.scheduling.policies import Fifo, PriorityOnly
 from agentjobs.scheduling.resources import Amounts, Bounds
 from agentjobs.simulation.engine import simulate
@@ -145,14 +145,17 @@ def test_starts_past_a_more_urgent_run_are_counted() -> None:
     assert waits(result)["a", CRITICAL] == [499]
 
 
-class _Late(Fifo):
+class _Late:
     name: ClassVar[str] = "late"
 
     def propose(self, books: Books, now: int) -> Iterator[Start]:
-        return super().propose(books, now) if now >= 100 * SECOND else iter(())
+        return Fifo().propose(books, now) if now >= 100 * SECOND else iter(())
+
+    def why(self, books: Books, run: Run, now: int) -> Wait | None:
+        return Fifo().why(books, run, now)
 
 
-class _Raises(Fifo):
+class _Raises(_Late):
     name: ClassVar[str] = "raises"
 
     def propose(self, *_: object) -> Iterator[Start]:
