@@ -14,6 +14,8 @@ PYTHON ?= python3
 VENV := .local/venv
 RUN := $(VENV)/bin/python
 READY := $(VENV)/.ready
+DIST := $(CURDIR)/.local/dist
+RELEASED := PYTHONPATH=$(DIST)/unpacked $(RUN)
 CODE := operator deploy tests benchmarks examples
 
 help: ## print this list
@@ -77,10 +79,21 @@ lock: venv ## resolve the versions in requirements.lock anew
 	$(VENV)/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
 	  --no-header --upgrade --group dev pyproject.toml -o requirements.lock
 
-benchmark: setup ## measure, print, and store under benchmarks/results/
-	$(RUN) -m benchmarks
+wheel: venv ## build the package as it is released, its policy compiled to C
+	@command -v cc >/dev/null && $(RUN) -c 'import os, sysconfig as s; os.stat(s.get_path("include") + "/Python.h")' \
+	  2>/dev/null || { echo "wheel: no C compiler, or no Python.h; on Debian: apt-get install gcc python3-dev" >&2; exit 1; }
+	@rm -rf $(DIST)
+	@$(VENV)/bin/hatchling build --target sdist --directory $(DIST)
+	@HATCH_BUILD_HOOK_ENABLE_MYPYC=true $(VENV)/bin/pip wheel --quiet --disable-pip-version-check --no-deps \
+	  --no-build-isolation --wheel-dir $(DIST) $(DIST)/*.tar.gz
+	@$(VENV)/bin/pip install --quiet --disable-pip-version-check --no-deps --target $(DIST)/unpacked $(DIST)/*.whl
+	@ls $(DIST)/*.whl
 
-prove: setup ## the long forms: random histories, mutants of the core, kill storms
+benchmark: setup wheel ## measure the released form, print, and store under benchmarks/results/
+	$(RELEASED) -m benchmarks
+
+prove: setup wheel ## the long forms: random histories, mutants of the core, kill storms
 	$(RUN) -m pytest tests/prove
+	$(RELEASED) -m pytest tests/prove/test_policy.py
 
-.PHONY: help venv setup demo test test-fast up down status lint format manifests verify fairness lock benchmark prove
+.PHONY: help venv setup demo test test-fast up down status lint format manifests verify fairness lock wheel benchmark prove

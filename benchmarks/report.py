@@ -15,6 +15,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
+from agentjobs.scheduling import pool
 from deploy.local.versions import KUBERNETES
 
 RESULTS = Path(__file__).parent / "results"
@@ -139,6 +140,7 @@ def _machine() -> dict[str, object]:
         "cores": os.cpu_count(),
         "kubernetes": KUBERNETES,
         "python": platform.python_version(),
+        "policy": "interpreted" if pool.__file__.endswith(".py") else "compiled",
         **{package: version(package) for package in _PACKAGES},
     }
 
