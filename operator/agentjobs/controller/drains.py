@@ -17,6 +17,7 @@ class Drains:
     def __init__(self) -> None:
         self.since: dict[str, int] = {}
         self.over: set[str] = set()
+        self._uids: dict[str, str] = {}  # a pool that is made anew is drained anew
 
     def look(self, catalogue: Catalogue, now: int) -> tuple[set[str], int | None]:
         """Take in the drains that are set; return the pools where one changed, and when to look again."""
@@ -24,12 +25,13 @@ class Drains:
         changed: set[str] = set()
         for name, spec in catalogue.pools.items():
             if spec.drain is not None:
-                if name not in self.since:
-                    self.since[name] = self._first_seen(catalogue, name, now)
+                uid = catalogue.agentpools.listed[name].uid
+                if name not in self.since or self._uids[name] != uid:
+                    self.since[name], self._uids[name] = self._first_seen(catalogue, name, now), uid
                     changed.add(name)
                 ends[name] = self.since[name] + spec.drain.timeout_seconds * times.SECOND
         for name in self.since.keys() - ends.keys():
-            del self.since[name]
+            del self.since[name], self._uids[name]
             changed.add(name)
         over = {name for name, end in ends.items() if end <= now}
         changed |= over ^ self.over

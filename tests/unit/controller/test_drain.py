@@ -211,3 +211,24 @@ async def test_a_pool_that_is_deleted_is_drained_no_more() -> None:
         cluster.api.delete("agentpools", "default")
         await asyncio.sleep(60)
         assert cluster.phase("a") == "SCHEDULED JobCreated"
+
+
+@in_virtual_time
+async def test_a_pool_that_is_made_anew_has_all_its_time_again() -> None:
+    cluster = Cluster()
+    async with cluster.operator():
+        for name in ("a", "b"):
+            cluster.submit(name)
+        drain(cluster, 60)
+        await asyncio.sleep(50)
+        first = draining_since(cluster)
+        cluster.api.delete("agentpools", "default")
+        drain(cluster, 60)
+        await asyncio.sleep(50)
+        assert cluster.phase("b") == "PENDING NoFreeSlot"
+        second = draining_since(cluster)
+        assert first is not None
+        assert second is not None
+        assert second > first
+        await asyncio.sleep(11)
+        assert cluster.phase("b") == DRAINED
