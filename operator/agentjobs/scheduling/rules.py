@@ -93,7 +93,7 @@ def limited(team: Team, weight: int) -> bool:
     A criticalLimit parks critical runs alone.
     """
     settings = team.settings
-    if settings.limit is NO_BOUNDS and settings.critical_limit is NO_BOUNDS:
+    if settings.limit == settings.critical_limit == NO_BOUNDS:
         return False
     stops = [limit_stop(team, team.lines[above].head) for above in team.classes if above <= weight]
     return stops[-1] is not None or WaitReason.TEAM_LIMIT in stops
@@ -102,11 +102,11 @@ def limited(team: Team, weight: int) -> bool:
 def limit_stop(team: Team, run: Run) -> WaitReason | None:
     """Return which limit of its team a run would exceed now."""
     settings = team.settings
-    if settings.limit is not NO_BOUNDS and short(settings.limit.less(team.held), run.request):
+    if settings.limit != NO_BOUNDS and short(settings.limit.less(team.held), run.request):
         return WaitReason.TEAM_LIMIT
     if (
         run.critical
-        and settings.critical_limit is not NO_BOUNDS
+        and settings.critical_limit != NO_BOUNDS
         and short(settings.critical_limit.less(team.held_critical), run.request)
     ):
         return WaitReason.CRITICAL_LIMIT

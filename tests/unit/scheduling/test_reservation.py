@@ -254,3 +254,19 @@ def test_nobody_need_look_again_for_a_window_of_the_only_team() -> None:
     scene.look()
     scene.finish("blue-1")
     assert scene.plan().look_again is None
+
+
+def test_a_head_that_came_to_the_front_while_it_had_no_room_starts_once_it_has() -> None:
+    """c-1 holds the reservation until b-2's end; d-1 has room all the time, but takes too long."""
+    scene = Scene(slots=9, cpu=8, share_percent=100)
+    scene.running("b-1", amounts(cpu=2), ends_in=600)
+    scene.running("b-2", amounts(cpu=5), ends_in=900)
+    scene.submit("c-1", HIGH, amounts(cpu=8))
+    scene.submit("d-1", request=amounts(cpu=1), timeout=9_000)
+    scene.submit("a-1", request=amounts(cpu=4), timeout=60)
+    scene.submit("a-2", request=amounts(cpu=3), timeout=60)
+    assert scene.look() == []
+    scene.finish("a-1")
+    assert scene.look() == []
+    scene.finish("b-1")
+    assert scene.look() == ["a-2"]
