@@ -176,12 +176,13 @@ class Booking:
         if self._openings is None:
             full = books.free.slots is not None and books.free.slots <= 0  # the common case
             fitting = [] if full else [request for request in books.asked if books.has_room(request)]
-            seen = self.outlook(books, now) if fitting else None
-            longest = self.longest(books, now) or 0 if fitting else 0
-            self._openings = {
-                request: None if seen is None or beside(books, request, seen) else longest
-                for request in fitting
-            }
+            self._openings = {}
+            if fitting:
+                seen, longest = self.outlook(books, now), self.longest(books, now) or 0
+                assert seen is not None
+                self._openings = {
+                    request: None if beside(books, request, seen) else longest for request in fitting
+                }
         return self._openings
 
     def longest(self, books: Books, now: int) -> int | None:
