@@ -93,7 +93,7 @@ def limited(team: Team, weight: int) -> bool:
     A criticalLimit parks critical runs alone.
     """
     settings = team.settings
-    if settings.limit == settings.critical_limit == NO_BOUNDS:
+    if settings.limit == NO_BOUNDS and settings.critical_limit == NO_BOUNDS:
         return False
     stops = [limit_stop(team, team.lines[above].head) for above in team.classes if above <= weight]
     return stops[-1] is not None or WaitReason.TEAM_LIMIT in stops
