@@ -78,7 +78,7 @@ class Books:
 
     Attributes:
         weights: of the classes in which a run has waited.
-        asked: how many runs wait, by request.
+        asked: how many lines' heads ask for it, by request.
         capacity: C of the rules; None for a resource that is not limited.
         held: what all decided runs hold.
         free: what is not held; None where there is no limit.
@@ -158,13 +158,15 @@ class Books:
     def wait(self, run: Run) -> None:
         """Add a run to its team's line."""
         self.waiting[run.uid] = run
-        self.asked[run.request] += 1
         team = self.team(run.team)
         line = team.lines.get(run.weight)
         if line is None:
             line = team.lines[run.weight] = Line()
             self.weights.add(run.weight)
+        else:
+            self._ask(line.head, -1)
         line.add(run)
+        self._ask(line.head, 1)
         if line.head is run or team.settings.guaranteed != NOTHING:
             self.changed.add(run.team)
         self.moved.add(run.team)
@@ -173,16 +175,23 @@ class Books:
         """Take a run out of its line; None when it was not in one."""
         run = self.waiting.pop(uid, None)
         if run is not None:
-            self.asked[run.request] -= 1
-            if not self.asked[run.request]:
-                del self.asked[run.request]
             lines = self.teams[run.team].lines
-            lines[run.weight].remove(run)
-            if not lines[run.weight]:
+            line = lines[run.weight]
+            self._ask(line.head, -1)
+            line.remove(run)
+            if line:
+                self._ask(line.head, 1)
+            else:
                 del lines[run.weight]
             self.changed.add(run.team)
             self.moved.add(run.team)
         return run
+
+    def _ask(self, head: Run, count: int) -> None:
+        """Count what the head of a line asks for."""
+        self.asked[head.request] += count
+        if not self.asked[head.request]:
+            del self.asked[head.request]
 
     def hold(self, holding: Holding) -> None:
         """Count a holding; one with the same uid is replaced."""

@@ -73,7 +73,7 @@ class FairShare:
             entry, group = heappop(heads)
             parked_by = self.parked_by(books, entry.run)
             if parked_by is not None:
-                # It comes into play again when the run above it finds itself short of room alone.
+                # It comes into play again when the run above it is not stopped any more.
                 team = books.teams[entry.run.team]
                 self._lineup.classes[weight].park(team.id, self.kind(books, team, parked_by[0]))
             elif not books.has_room(entry.run.request):
@@ -213,10 +213,12 @@ class FairShare:
 
         The others are noted: they are lined up when it is.
         """
-        changed = self._lineup.news(lined)
-        for kind, parked in list(lined.parked.items()):
+        changed, holder = self._lineup.news(lined), self.booking.holder
+        for kind, teams in lined.parked.items():
             if not self.parked(kind, books.free):
-                changed += parked
+                changed += teams
+            elif holder is not None and holder.team in teams:
+                changed.append(holder.team)  # the share of the reservation's holder is waived
         for name in changed:
             line = books.teams[name].lines.get(weight)
             if line is None or wanted is None or line.head.request in wanted:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from agentjobs.scheduling.resources import Amounts
 
+_REMEMBERED = 1000  # requests: each makes every change of a node dearer
 _NO_ROOMS: Mapping[str, Amounts] = {}
 
 
@@ -36,6 +37,8 @@ class Nodes:
         """Return the nodes that can hold a request now; the set is kept true and must not be changed."""
         known = self._fitting.get(request)
         if known is None:
+            if len(self._fitting) == _REMEMBERED:
+                self._fitting.clear()
             known = {node for node, free in self._free.items() if _holds(free, request)}
             self._fitting[request] = known
         return known

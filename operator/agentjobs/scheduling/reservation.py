@@ -172,7 +172,7 @@ class Booking:
         return None if hole is None else Start(run, hole, backfill=True)
 
     def openings(self, books: Books, now: int) -> Openings:
-        """Return which requests of waiting runs have room while the reservation is held against them."""
+        """Return which requests of heads have room while the reservation is held against them."""
         if self._openings is None:
             full = books.free.slots is not None and books.free.slots <= 0  # the common case
             fitting = [] if full else [request for request in books.asked if books.has_room(request)]

@@ -352,7 +352,7 @@ class History:
 
     def _shape_pool(self) -> None:
         world, pick = self.world, self.random.choice
-        kind = pick(("slots", "slots", "gpus", "gpus", "mixed", "nodes", "nodes", "unbounded"))
+        kind = pick(("slots", "slots", "gpus", "gpus", "mixed", "scarce", "nodes", "nodes", "unbounded"))
         self.kind = kind
         if kind == "slots":
             world.capacity = (self._slots(), None, None, None)
@@ -360,6 +360,8 @@ class History:
             world.capacity = (self._slots(), None, None, pick((1, 2, 3, 4)))
         elif kind == "mixed":
             world.capacity = (pick((None, self._slots())), pick((4, 8)), pick((None, 4)), pick((None, 2, 4)))
+        elif kind == "scarce":  # shares are of CPU, and what is waited for are GPUs
+            world.capacity = (12, pick((8, 12, 16)), None, pick((1, 2)))
         elif kind == "nodes":
             world.capacity = (pick((None, 3, 6)), None, None, None)
             world.nodes = {name: self._node() for name in ("n0", "n1", "n2")[: pick((1, 2, 3, 3))]}

@@ -2,6 +2,7 @@
 
 import pytest
 
+from agentjobs.scheduling.nodes import Nodes
 from agentjobs.scheduling.resources import Amounts
 from tests.unit.scheduling.scene import HIGH, Scene, amounts
 
@@ -74,3 +75,13 @@ def test_a_holder_whom_the_pool_has_become_too_small_for_loses_the_reservation()
     scene.submit("c-1", request=amounts(cpu=1_000), timeout=80_000)
     scene.look()
     assert scene.promise != ("a-1", 600)
+
+
+def test_nodes_remember_a_thousand_requests_and_answer_the_same_for_more() -> None:
+    nodes = Nodes({"n1": Amounts(0, 1_500), "n2": Amounts(0, 3_000)})
+    for round_ in range(2):
+        for cpu in range(2_000):
+            fitting = {name for name, most in (("n1", 1_500 - 100 * round_), ("n2", 3_000)) if cpu <= most}
+            assert nodes.fitting(amounts(cpu=cpu)) == fitting
+        nodes.take("n1", amounts(cpu=100))
+    assert len(nodes._fitting) == 1_000

@@ -270,3 +270,36 @@ def test_a_head_that_came_to_the_front_while_it_had_no_room_starts_once_it_has()
     assert scene.look() == []
     scene.finish("b-1")
     assert scene.look() == ["a-2"]
+
+
+def test_a_run_parked_by_its_team_s_share_starts_once_the_run_above_it_holds_the_reservation() -> None:
+    """t-10 lacks a GPU. Holding the reservation its share is waived, also where o-10 takes the headroom."""
+    scene = Scene(slots=20, cpu=40, gpus=4)
+    scene.running("g-1", amounts(gpus=4), 600)
+    scene.running("t-1", amounts(cpu=10), 5000)
+    scene.running("o-1", amounts(cpu=16), 5000)
+    scene.running("o-2", amounts(cpu=8), 5000)
+    scene.submit("t-10", CRITICAL, amounts(cpu=4, gpus=1))
+    scene.submit("t-20", timeout=60)
+    scene.submit("o-10", CRITICAL, amounts(cpu=8))
+    assert scene.look() == []
+    assert (scene.why("t-10"), scene.why("t-20")) == ("TeamShare", "BehindOwn")
+    scene.finish("o-2")
+    assert scene.look(after=1) == ["o-10", "t-20"]
+    assert scene.promise == ("t-10", 600)
+
+
+def test_a_run_parked_for_a_guarantee_starts_once_only_the_waived_share_is_left() -> None:
+    scene = Scene(slots=20, cpu=40, gpus=4, teams={"q": team(guaranteed=amounts(1, 30))})
+    scene.running("g-1", amounts(gpus=4), 600)
+    scene.running("t-1", amounts(cpu=10), 5000)
+    scene.submit("t-10", CRITICAL, amounts(cpu=4, gpus=1))
+    assert scene.look() == []
+    assert scene.promise == ("t-10", 600)
+    scene.running("o-1", amounts(cpu=24), 5000)
+    scene.submit("q-1", request=amounts(cpu=30))
+    scene.submit("t-20", timeout=60)
+    scene.look(after=1)
+    assert (scene.why("t-10"), scene.why("t-20")) == ("GuaranteedToOthers", "BehindOwn")
+    scene.finish("q-1")
+    assert scene.look(after=1) == ["t-20"]
