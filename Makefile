@@ -14,8 +14,7 @@ PYTHON ?= python3
 VENV := .local/venv
 RUN := $(VENV)/bin/python
 READY := $(VENV)/.ready
-DIST := $(CURDIR)/.local/dist
-RELEASED := PYTHONPATH=$(DIST)/unpacked $(RUN)
+RELEASED := PYTHONPATH=$(CURDIR)/.local/dist/unpacked $(RUN)
 CODE := operator deploy tests benchmarks examples
 
 help: ## print this list
@@ -80,14 +79,7 @@ lock: venv ## resolve the versions in requirements.lock anew
 	  --no-header --upgrade --group dev pyproject.toml -o requirements.lock
 
 wheel: venv ## build the package as it is released, its policy compiled to C
-	@command -v cc >/dev/null && $(RUN) -c 'import os, sysconfig as s; os.stat(s.get_path("include") + "/Python.h")' \
-	  2>/dev/null || { echo "wheel: no C compiler, or no Python.h; on Debian: apt-get install gcc python3-dev" >&2; exit 1; }
-	@rm -rf $(DIST)
-	@$(VENV)/bin/hatchling build --target sdist --directory $(DIST)
-	@HATCH_BUILD_HOOK_ENABLE_MYPYC=true $(VENV)/bin/pip wheel --quiet --disable-pip-version-check --no-deps \
-	  --no-build-isolation --wheel-dir $(DIST) $(DIST)/*.tar.gz
-	@$(VENV)/bin/pip install --quiet --disable-pip-version-check --no-deps --target $(DIST)/unpacked $(DIST)/*.whl
-	@ls $(DIST)/*.whl
+	@$(RUN) -m deploy.wheel
 
 benchmark: setup wheel ## measure the released form, print, and store under benchmarks/results/
 	$(RELEASED) -m benchmarks

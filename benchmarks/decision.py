@@ -10,6 +10,7 @@ import time
 import tracemalloc
 from itertools import islice
 from pathlib import Path
+from typing import NamedTuple
 
 from agentjobs.scheduling.fairshare import FairShare
 from agentjobs.scheduling.model import GRACE_SECONDS, SECOND, Holding, PoolSettings, Run
@@ -21,10 +22,7 @@ from agentjobs.simulation.setup import Setup, sized_for
 from benchmarks.report import Report
 from benchmarks.usage import machine
 
-PENDING = (1_000, 10_000, 100_000)
-TEAMS = (10, 1_000, 10_000)
 SLOTS = 1_000
-NODES = 100
 LOOKS = 2_000  # starts, and as many looks that start nothing
 HELIOS = Path(__file__).parent / "data" / "helios-15k.csv.gz"
 REPEATS = 3
@@ -41,45 +39,70 @@ _TIMEOUTS = (600, 1800, 7200)
 _NOW = 1_000_000 * SECOND
 
 
+class Load(NamedTuple):
+    """What a pool is measured with.
+
+    Attributes:
+        nodes: 0 for a fixed capacity.
+        sizes: how many requests differ, where users size each run by its input; 0 for the four.
+    """
+
+    pending: int
+    teams: int
+    nodes: int = 0
+    sizes: int = 0
+
+    @property
+    def label(self) -> str:
+        nodes = f", {self.nodes} nodes" if self.nodes else ""
+        sizes = f", {self.sizes:,} requests" if self.sizes else ""
+        return f"{self.pending:,} pending, {self.teams:,} teams{nodes}{sizes}"
+
+
+_GOAL = Load(100_000, 1_000)
+_LOADS = (
+    *(Load(pending, teams) for teams in (10, 1_000, 10_000) for pending in (1_000, 10_000, 100_000)),
+    _GOAL._replace(nodes=100),
+    _GOAL._replace(sizes=1_000),
+)
+
+
 def measure() -> Report:
     """Measure decisions, memory, the rebuild of a pool, and the replay of a public trace."""
     report = Report(
         "decision",
         f"A full pool of {SLOTS:,} slots, CPU, memory and GPUs; {len(_REQUESTS) * len(_TIMEOUTS)} shapes (4 "
-        "requests by 3 timeouts) and 4 classes, mixed in every team; figures name runs, teams, and nodes "
-        "where there are any. "
+        "requests by 3 timeouts) and 4 classes, mixed in every team; figures name runs, teams, nodes where "
+        "there are any, and how many requests differ where they are more. "
         f"{LOOKS:,} times a run ends and one look starts what follows, then a run is submitted and one look "
         "starts nothing; a figure is one look. CPU time of the process, garbage collection included. Memory: "
         "what Python allocates for the pool. Rebuild: from runs in memory to the first decision. Helios: "
         "15,000 runs of 20 days, load 90 %.",
     )
-    for teams in TEAMS:
-        for pending in PENDING:
-            _decisions(report, pending, teams)
-    _decisions(report, 100_000, 1_000, nodes=NODES)
+    for load in _LOADS:
+        _decisions(report, load)
     _rebuild(report)
     _replay(report)
     return report
 
 
-def _decisions(report: Report, pending: int, teams: int, nodes: int = 0) -> None:
-    label = f"{pending:,} pending, {teams:,} teams" + (f", {nodes} nodes" if nodes else "")
-    pool, per_run = _measured_pool(pending, teams, nodes)
+def _decisions(report: Report, load: Load) -> None:
+    label, goal = load.label, 50 if load == _GOAL else None
+    pool, per_run = _measured_pool(load)
     before, own = machine(), time.process_time()
-    starts, empty, started = _looks(pool, pending, teams)
+    starts, empty, started = _looks(pool, load)
     busy, total = (now - then for now, then in zip(machine(), before, strict=True))
     report.noise.append(max(0.0, busy - (time.process_time() - own)) / total)
-    goal = 50 if (pending, teams, nodes) == (100_000, 1_000, 0) else None
     report.add(f"{label}: a look that starts, p50", [_at(starts, 50)], "µs", goal=goal)
     report.add(f"{label}: a look that starts, p99", [_at(starts, 99)], "µs")
     report.add(f"{label}: runs started by one look, mean", [started / len(starts)], "")
     report.add(f"{label}: an empty look, p50", [_at(empty, 50)], "µs", goal=goal)
     report.add(f"{label}: an empty look, p99", [_at(empty, 99)], "µs")
-    if not nodes:
+    if not load.nodes:
         report.add(f"{label}: memory a waiting run", [per_run], "bytes")
 
 
-def _looks(pool: Pool, pending: int, teams: int) -> tuple[list[float], list[float], int]:
+def _looks(pool: Pool, load: Load) -> tuple[list[float], list[float], int]:
     """Let runs end and others be submitted.
 
     Returns:
@@ -88,13 +111,13 @@ def _looks(pool: Pool, pending: int, teams: int) -> tuple[list[float], list[floa
     starts: list[float] = []
     empty: list[float] = []
     started = 0
-    now, number = _NOW, pending + SLOTS
+    now, number = _NOW, load.pending + SLOTS
     while len(starts) < LOOKS or len(empty) < LOOKS:
         now += SECOND // 10
         pool.leave(pool.books.ends[0][1], ended=now)  # the one that would end first at the latest
         begun = _look(pool, now, starts, empty)
         number += 1
-        pool.wait(_run(number, teams, now))
+        pool.wait(_run(number, load, now))
         begun += _look(pool, now + 1, starts, empty)
         started += begun
     return starts, empty, started
@@ -110,7 +133,7 @@ def _look(pool: Pool, now: int, starts: list[float], empty: list[float]) -> int:
 
 
 def _rebuild(report: Report) -> None:
-    runs = [_run(number, 1_000, number) for number in range(100_000)]
+    runs = [_run(number, _GOAL, number) for number in range(_GOAL.pending)]
     times = []
     for _ in range(REPEATS):
         began = time.process_time()
@@ -137,16 +160,16 @@ def _replay(report: Report) -> None:
 # -- pools -------------------------------------------------------------------------------------------
 
 
-def _measured_pool(pending: int, teams: int, nodes: int) -> tuple[Pool, float]:
+def _measured_pool(load: Load) -> tuple[Pool, float]:
     """Return a full pool with runs waiting, and the bytes that each of these takes."""
-    runs = (_run(number, teams, number) for number in range(SLOTS + pending))
-    pool = _pool(nodes)
+    runs = (_run(number, load, number) for number in range(SLOTS + load.pending))
+    pool = _pool(load.nodes)
     for run in islice(runs, SLOTS):
         number = int(run.uid)
         # As if they had been started one after the other: no two end at the same moment.
         left = run.timeout_seconds * (1 + number * 37 % SLOTS) // SLOTS + GRACE_SECONDS
         until = _NOW + left * SECOND + number
-        node = f"node-{number % nodes}" if nodes else None
+        node = f"node-{number % load.nodes}" if load.nodes else None
         pool.hold(Holding(run.uid, run.team, run.critical, run.request, until, node))
     gc.collect()
     tracemalloc.start()
@@ -155,11 +178,11 @@ def _measured_pool(pending: int, teams: int, nodes: int) -> tuple[Pool, float]:
     pool.decide(_NOW)
     taken, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    return pool, taken / pending
+    return pool, taken / load.pending
 
 
 def _pool(nodes: int) -> Pool:
-    held = [_run(number, 1, 0).request for number in range(SLOTS)]
+    held = [_run(number, _GOAL, 0).request for number in range(SLOTS)]
     cpu, memory, gpus = (sum(asked[index] for asked in held) for index in (1, 2, 3))
     pool = Pool("bench", FairShare())
     capacity = Bounds(SLOTS, cpu, memory, gpus)
@@ -172,12 +195,16 @@ def _pool(nodes: int) -> Pool:
     return pool
 
 
-def _run(number: int, teams: int, created: int) -> Run:
+def _run(number: int, load: Load, created: int) -> Run:
     mixed = number * 2_654_435_761 % (1 << 32)  # so that every team has runs of every class and shape
     weight = _CLASSES[(mixed >> 3) % len(_CLASSES)]
     request = _REQUESTS[(mixed >> 9) % len(_REQUESTS)]
     timeout = _TIMEOUTS[(mixed >> 15) % len(_TIMEOUTS)]
-    team = f"team-{number * 7919 % teams}"
+    if load.sizes:
+        request = request._replace(
+            cpu_millicores=request.cpu_millicores - mixed // 97 % (load.sizes // len(_REQUESTS))
+        )
+    team = f"team-{number * 7919 % load.teams}"
     return Run(str(number), "default", team, weight, weight == 0, created, number, request, timeout)
 
 
