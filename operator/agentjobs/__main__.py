@@ -13,8 +13,15 @@ from agentjobs.errors import AgentJobsError, SettingsError
 from agentjobs.settings import Settings
 
 
-def run() -> int:
+def run(arguments: list[str]) -> int:
     """Run until stopped; return the exit code."""
+    if arguments:
+        print(
+            f"agentjobs: python -m agentjobs runs the operator and takes no arguments, not {arguments[0]!r}; "
+            "commands such as simulate are those of the program agentjobs",
+            file=sys.stderr,
+        )
+        return 2
     try:
         settings = Settings.from_environment()
         make_policy = policy_loader.load(settings.policy)
@@ -42,4 +49,4 @@ def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
 
 
 if __name__ == "__main__":
-    sys.exit(run())
+    sys.exit(run(sys.argv[1:]))

@@ -230,7 +230,7 @@ class Pool:
             fault = ", which does not fit what is free"
         elif books.nodes is not None and not books.nodes.fits(run.request, start.avoid_node):
             fault = ", which does not fit any node that it may be on"
-        elif not 0 < start.start_seconds <= longest:
+        elif not (isinstance(start.start_seconds, int) and 0 < start.start_seconds <= longest):
             fault = f" with a start time of {start.start_seconds} s; it must be 1 to {longest}"
         elif (stop := rules.limit_stop(books.teams[run.team], run)) is not None:
             fault = f", which its team's limit stops: {stop.value}"

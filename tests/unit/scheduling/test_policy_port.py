@@ -148,6 +148,11 @@ def all_the_time_to_start(books: Books) -> Iterator[Start]:
     yield first(books)._replace(start_seconds=301)
 
 
+def a_float_to_start(books: Books) -> Iterator[Any]:
+    yield first(books)._replace(start_seconds=1)
+    yield Start(first(books).run, 10.5)  # type: ignore[arg-type]
+
+
 def nonsense(books: Books) -> Iterator[Any]:
     yield first(books)
     yield "blue-2"
@@ -181,6 +186,7 @@ def first(books: Books) -> Start:
             0,
             "policy odd proposed blue-1 with a start time of 301 s; it must be 1 to 300",
         ),
+        (a_float_to_start, 1, "policy odd "),
         (nonsense, 1, "policy odd failed: "),
         (nothing_to_iterate, 0, "policy odd failed: TypeError: 'int' object is not iterable"),
         (a_reservation_for_nobody, 1, "policy odd failed: ValueError: done"),

@@ -256,6 +256,19 @@ def test_nobody_need_look_again_for_a_window_of_the_only_team() -> None:
     assert scene.plan().look_again is None
 
 
+def test_the_next_look_is_at_the_first_moment_that_may_change_anything() -> None:
+    """red's window ends an hour after its last run; blue-2 is in back-off."""
+    scene = Scene(slots=4)
+    scene.running("blue-1")
+    scene.running("red-1")
+    scene.submit("blue-2")
+    scene.pool.wait(scene.pool.books.waiting["blue-2"]._replace(version=9), not_before=(START + 40) * SECOND)
+    scene.finish("red-1")
+    assert scene.plan().look_again == (START + 40) * SECOND
+    scene.look(after=40)
+    assert scene.plan().look_again == (START + 3_600) * SECOND
+
+
 def test_a_head_that_came_to_the_front_while_it_had_no_room_starts_once_it_has() -> None:
     """c-1 holds the reservation until b-2's end; d-1 has room all the time, but takes too long."""
     scene = Scene(slots=9, cpu=8, share_percent=100)
