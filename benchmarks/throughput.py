@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from dataclasses import dataclass
 
 from benchmarks import audit, bare
@@ -16,6 +17,9 @@ from deploy.local.local import LocalCluster
 RUNS = 2000
 PAIRS = 3
 PATIENCE_SECONDS = 120
+_STATUS = re.compile(
+    rb'"resource":"agentjobs","namespace":"[^"]*","name":"([^"]*)"[^}]*"subresource":"status"'
+)
 # What a run costs: the three that every installation has for it. The other two only watch.
 _COUNTED = ("operator", "kube-apiserver", "etcd")
 
@@ -101,12 +105,15 @@ async def _submit(cluster: LocalCluster, names: list[str], log: AuditLog) -> byt
 
 
 async def _scheduled(log: AuditLog, runs: int) -> bytes:
-    """Return the log's new lines once so many statuses were written; parsing comes later, it costs."""
+    """Return the log's new lines once so many runs have a status; parsing comes later, it costs."""
     lines = b""
+    names: set[bytes] = set()
     async with asyncio.timeout(PATIENCE_SECONDS):
-        while lines.count(b'"subresource":"status"') < runs:
+        while len(names) < runs:
             await asyncio.sleep(0.1)
-            lines += log.new_bytes()
+            added = log.new_bytes()
+            names.update(_STATUS.findall(added))
+            lines += added
     return lines
 
 
