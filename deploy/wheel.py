@@ -15,8 +15,9 @@ import sysconfig
 import tempfile
 from pathlib import Path
 
-ROOT = Path(__file__).parents[1]
-DIST = ROOT / ".local" / "dist"
+from deploy.local.cluster import DEFAULT_STATE, ROOT
+
+DIST = DEFAULT_STATE / "dist"
 
 
 def missing() -> str:

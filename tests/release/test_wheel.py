@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from deploy import wheel
+from deploy.local.cluster import ROOT
 
 SHOW = "import agentjobs.scheduling.pool as pool; print(pool.__file__)"
 
@@ -24,11 +25,11 @@ def test_the_compiled_policy_passes_the_tests_of_the_policy(tmp_path: Path) -> N
         "unpacked",
     ]
     released = {**os.environ, "PYTHONPATH": str(tmp_path / "unpacked")}
-    found = subprocess.check_output([sys.executable, "-c", SHOW], cwd=wheel.ROOT, env=released, text=True)
+    found = subprocess.check_output([sys.executable, "-c", SHOW], cwd=ROOT, env=released, text=True)
     assert found.startswith(str(tmp_path))
     assert found.strip().endswith(".so")
     tests = [sys.executable, "-m", "pytest", "-q", "tests/unit/scheduling"]
-    played = subprocess.run(tests, cwd=wheel.ROOT, env=released, check=False, capture_output=True, text=True)
+    played = subprocess.run(tests, cwd=ROOT, env=released, check=False, capture_output=True, text=True)
     assert played.returncode == 0, played.stdout + played.stderr
 
 
