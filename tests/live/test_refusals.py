@@ -3,6 +3,7 @@
 import pytest
 
 from tests.live.api import Object, RefusedError
+from tests.live.audit import Write
 from tests.live.lab import Lab, Run, unique
 from tests.live.support import eventually
 
@@ -23,8 +24,8 @@ def test_quota_of_jobs(lab: Lab) -> None:
     lab.submit(pool).reaches("SUCCEEDED")
     lab.api.patch(f"{quotas}/jobs", {"spec": {"hard": {"count/jobs.batch": "10"}}})
     run.reaches("SUCCEEDED")
-    creates = [write for write in lab.audit.by_operator(run.job_name) if write.verb == "create"]
-    assert creates[-1].done
+    eventually(lambda: _creates(lab, run)[-1].done)
+    creates = _creates(lab, run)
     assert {write.code for write in creates[:-1]} == {403}
     assert len(creates) <= 4
 
@@ -51,8 +52,7 @@ def test_refused_job(lab: Lab) -> None:
     lab.api.delete(f"{POLICIES}/no-jobs-in-{namespace}")
     lab.cluster.restart("operator")
     lab.submit(pool).reaches("SUCCEEDED")
-    creates = [write for write in lab.audit.by_operator(run.job_name) if write.what == "create jobs"]
-    assert [write.code for write in creates] == [422]
+    assert [write.code for write in _creates(lab, run)] == [422]
     assert run.status == status
 
 
@@ -150,6 +150,10 @@ def _forbid_jobs(lab: Lab, namespace: str) -> None:
         return False
 
     eventually(works)
+
+
+def _creates(lab: Lab, run: Run) -> list[Write]:
+    return [write for write in lab.audit.by_operator(run.job_name) if write.what == "create jobs"]
 
 
 def _events(lab: Lab, run: Run) -> list[Object]:

@@ -44,8 +44,7 @@ def test_run_that_waits_is_told_once(lab: Lab) -> None:
     # The second is first in line now, has another reason, and yet hears of it only after half a minute.
     waiting[0].delete()
     lab.submit(pool).reaches("PENDING", "BehindOwn")
-    told = [write.phase for write in lab.audit.by_operator(waiting[1].name)]
-    assert told == ["PENDING"]
+    eventually(lambda: [w.phase for w in lab.audit.by_operator(waiting[1].name)] == ["PENDING"])
     holder.delete()
     _completes(waiting[1])
     costs = _costs(lab.audit.by_operator(), waiting[1])
