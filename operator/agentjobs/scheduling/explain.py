@@ -1,36 +1,32 @@
-"""Why a run waits, in words, by asking the policy's own rules: never a second opinion."""
+"""Why a run waits, in words, by asking the rules that decide: never a second opinion."""
 
 from __future__ import annotations
-
-from typing import TYPE_CHECKING
 
 from agentjobs.scheduling import rules
 from agentjobs.scheduling.books import Books, Team
 from agentjobs.scheduling.lineup import Kind
 from agentjobs.scheduling.model import Run, Wait, WaitReason
 from agentjobs.scheduling.resources import short
+from agentjobs.scheduling.rulebook import Rulebook
 from agentjobs.scheduling.rules import UNITS
 
-if TYPE_CHECKING:
-    from agentjobs.scheduling.fairshare import FairShare
 
-
-def why(policy: FairShare, books: Books, run: Run, now: int) -> Wait | None:
+def why(rulebook: Rulebook, books: Books, run: Run, now: int) -> Wait | None:
     """Return the first rule that stops a waiting run; None when none does.
 
     In the order of docs/scheduling.md: its own team's line, limit, guarantee, share, room, reservation.
     """
     team = books.teams[run.team]
     return (
-        _line(policy, books, team, run)
+        _line(rulebook, books, team, run)
         or _limit(team, run)
-        or _parked(policy, books, team, run)
+        or _parked(rulebook, books, team, run)
         or room(books, run)
-        or _reservation(policy, books, run, now)
+        or _reservation(rulebook, books, run, now)
     )
 
 
-def _line(policy: FairShare, books: Books, team: Team, run: Run) -> Wait | None:
+def _line(rulebook: Rulebook, books: Books, team: Team, run: Run) -> Wait | None:
     """Its own team's older runs of the class go first, and a parked run of a more urgent class."""
     if books.reservation is not None and books.reservation.uid == run.uid:
         return None
@@ -39,7 +35,7 @@ def _line(policy: FairShare, books: Books, team: Team, run: Run) -> Wait | None:
         before = line.place(run)
         runs = "run goes" if before == 1 else "runs go"
         return Wait(WaitReason.BEHIND_OWN, f"{before} older {runs} first, of its own team and class")
-    parked_by = policy.parked_by(books, run)
+    parked_by = rulebook.parked_by(books, run)
     if parked_by is None:
         return None
     head, stop = parked_by
@@ -53,18 +49,18 @@ def _limit(team: Team, run: Run) -> Wait | None:
     return None if stop is None else rules.limit_words(stop, team, run)
 
 
-def _parked(policy: FairShare, books: Books, team: Team, run: Run) -> Wait | None:
-    stop = policy.stopped(books, team, run)
+def _parked(rulebook: Rulebook, books: Books, team: Team, run: Run) -> Wait | None:
+    stop = rulebook.stopped(books, team, run)
     if stop is None:
         return None
-    kind = policy.kind(books, team, run)
+    kind = rulebook.kind(books, team, run)
     if stop is WaitReason.GUARANTEED_TO_OTHERS:
-        return _guaranteed(policy, books, kind)
-    return _share(policy, books, team, kind)
+        return _guaranteed(rulebook, books, kind)
+    return _share(rulebook, books, team, kind)
 
 
-def _guaranteed(policy: FairShare, books: Books, kind: Kind) -> Wait:
-    kept = policy.kept_for_others(kind)
+def _guaranteed(rulebook: Rulebook, books: Books, kind: Kind) -> Wait:
+    kept = rulebook.kept_for_others(kind)
     name = next(
         name
         for name, asked, k, there in zip(UNITS, kind.request, kept, books.free, strict=True)
@@ -77,8 +73,8 @@ def _guaranteed(policy: FairShare, books: Books, kind: Kind) -> Wait:
     )
 
 
-def _share(policy: FairShare, books: Books, team: Team, kind: Kind) -> Wait:
-    standing, free = policy.standing, books.free
+def _share(rulebook: Rulebook, books: Books, team: Team, kind: Kind) -> Wait:
+    standing, free = rulebook.standing, books.free
     name = next(
         name
         for index, (name, asked, keep, there) in enumerate(
@@ -109,15 +105,15 @@ def room(books: Books, run: Run) -> Wait | None:
     return None
 
 
-def _reservation(policy: FairShare, books: Books, run: Run, now: int) -> Wait | None:
+def _reservation(rulebook: Rulebook, books: Books, run: Run, now: int) -> Wait | None:
     held = books.reservation
     if held is None or held.uid == run.uid:
         return None
-    if policy.how(books, run, policy.kind(books, books.teams[run.team], run), now) is not None:
+    if rulebook.how(books, run, rulebook.kind(books, books.teams[run.team], run), now) is not None:
         return None
     holder = books.waiting[held.uid]
     message = f"would delay {_named(holder)}, which holds the reservation"
-    longest = policy.booking.longest(books, now)
+    longest = rulebook.booking.longest(books, now)
     if longest is not None:
         message += f"; would start now with timeoutSeconds ≤ {longest}"
     return Wait(WaitReason.BEHIND_RESERVATION, message, longest)
