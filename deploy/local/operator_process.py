@@ -17,6 +17,7 @@ SUPERVISOR = "operator-supervisor"
 READY_SECONDS = 30
 # So many processes that ended before they were ready are enough to give up.
 ATTEMPTS = 3
+IDENTITY = "AGENTJOBS_IDENTITY"
 
 
 @dataclass(frozen=True)
@@ -47,12 +48,16 @@ class Operator:
         return process if process and process.alive else None
 
     def start(self) -> None:
-        """Start the supervisor, and with it the operator, unless it runs already.
+        """Start the supervisor, and with it the operator, unless it runs already with the same settings.
 
         Raises:
             LocalError: not ready in time; the message carries the last log lines.
         """
-        if not self.supervisor():
+        supervisor, environment = self.supervisor(), self._environment()
+        if supervisor and _settings(processes.environment(supervisor)) != _settings(environment):
+            self.stop()
+            supervisor = None
+        if not supervisor:
             # An operator whose supervisor was killed runs on, and two must not.
             processes.stop(self.process())
             log = self.cluster.logs / "operator.log"
@@ -63,17 +68,19 @@ class Operator:
                 [*supervise, str(self.cluster.operator_pid), str(log), *program],
                 folder=self.cluster.pids,
                 log=self.cluster.logs / f"{SUPERVISOR}.log",
-                env={
-                    **self.cluster.environment(),
-                    "KUBECONFIG": str(self.cluster.operator_kubeconfig),
-                    "AGENTJOBS_METRICS_ADDRESS": f"127.0.0.1:{self.metrics_port}",
-                    "AGENTJOBS_ADMISSION_ADDRESS": self.admission_address,
-                    # Each process of this supervisor follows one that has ended, and takes over at once.
-                    "AGENTJOBS_IDENTITY": f"supervised-{secrets.token_hex(8)}",
-                },
+                # Each process of this supervisor follows one that has ended, and takes over at once.
+                env={**environment, IDENTITY: f"supervised-{secrets.token_hex(8)}"},
                 cwd=ROOT,
             )
         self.wait_ready()
+
+    def _environment(self) -> dict[str, str]:
+        return {
+            **self.cluster.environment(),
+            "KUBECONFIG": str(self.cluster.operator_kubeconfig),
+            "AGENTJOBS_METRICS_ADDRESS": f"127.0.0.1:{self.metrics_port}",
+            "AGENTJOBS_ADMISSION_ADDRESS": self.admission_address,
+        }
 
     def stop(self) -> None:
         """End the operator, then its supervisor."""
@@ -106,3 +113,12 @@ class Operator:
                     f"the operator is not ready after {seconds:.0f} s; the end of {log}:\n{tail(log)}"
                 )
             time.sleep(0.05)
+
+
+def _settings(environment: dict[str, str]) -> dict[str, str]:
+    """What an operator does differently by, of all that it is started with."""
+    return {
+        name: value
+        for name, value in environment.items()
+        if name.startswith("AGENTJOBS_") and name != IDENTITY
+    }

@@ -85,6 +85,19 @@ def load(folder: Path, name: str) -> Process | None:
         return None
 
 
+def environment(process: Process) -> dict[str, str]:
+    """What a process was started with; empty where the system does not tell (Linux does)."""
+    try:
+        pairs = Path(f"/proc/{process.pid}/environ").read_bytes().split(b"\0")
+    except OSError:
+        return {}
+    return {
+        os.fsdecode(name): os.fsdecode(value)
+        for name, found, value in (p.partition(b"=") for p in pairs)
+        if found
+    }
+
+
 def spawn(
     name: str, command: Sequence[str | Path], *, folder: Path, log: Path, env: dict[str, str], cwd: Path
 ) -> Process:

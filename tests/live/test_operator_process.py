@@ -38,6 +38,23 @@ def test_killed_supervisor_leaves_one_operator_after_up(operator: LocalCluster) 
     assert all(row.well for row in status.rows(operator))
 
 
+def test_up_with_other_settings_starts_another_operator(
+    operator: LocalCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    former = operator.pid("operator")
+    LocalCluster(operator.state).up()
+    assert operator.pid("operator") == former
+    monkeypatch.setenv("AGENTJOBS_POLICY", "fifo")
+    LocalCluster(operator.state).up()
+    process = operator.process("operator")
+    assert process is not None
+    assert process.pid != former
+    assert processes.environment(process)["AGENTJOBS_POLICY"] == "fifo"
+    monkeypatch.delenv("AGENTJOBS_POLICY")
+    LocalCluster(operator.state).up()
+    assert operator.pid("operator") != process.pid
+
+
 def test_paused_operator_does_not_answer_and_comes_back(operator: LocalCluster) -> None:
     operator.pause("operator")
     assert not operator.operator.ready()

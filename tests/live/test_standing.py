@@ -50,7 +50,7 @@ def test_numbers_add_up_and_kubectl_shows_them(lab: Lab) -> None:
     assert lines[0].split() == ["NAME", "SLOTS", "PENDING", "RUNNING", "STATUS", "AGE"]
     assert lines[1].split()[:5] == [pool, "4", str(status["pending"]), str(status["running"]), "Accepted"]
     lines = lab.cluster.kubectl("get", "agt", blue).splitlines()
-    assert lines[1].split()[1:3] == [str(of_team["pending"]), str(of_team["running"])]
+    assert lines[1].split()[:4] == [blue, blue, str(of_team["pending"]), str(of_team["running"])]
     for run in runs:
         lab.api.patch(run.path, {"spec": {"cancel": True}})
     eventually(lambda: _settled_team(lab, blue, 0))

@@ -146,6 +146,9 @@ class TeamPoolStatus(Model):
 class AgentTeamStatus(Model):
     """How the team stands."""
 
+    team_id: TeamId | None = None
+    """The team's id: spec.teamId, or the object's name."""
+
     pending: Runs = Field(default=0, ge=0)
     """Runs that wait, over all pools."""
 
@@ -169,7 +172,7 @@ class AgentTeam(Resource):
     short_name: ClassVar[str] = "agt"
     namespaced: ClassVar[bool] = False
     columns: ClassVar[tuple[Column, ...]] = (
-        Column("Team", ".spec.teamId"),
+        Column("Team", ".status.teamId"),
         Column("Pending", ".status.pending", type="integer"),
         Column("Running", ".status.running", type="integer"),
         Column("Status", READY_REASON),

@@ -115,6 +115,7 @@ class Standings:
         idle = {name: not (pool["pending"] or pool["running"]) for name, pool in pools.items()}
         busy_first = sorted(pools, key=lambda name: (idle[name], name))
         return {
+            **({"teamId": team} if team else {}),
             "pending": sum(pool["pending"] for pool in pools.values()),
             "running": sum(pool["running"] for pool in pools.values()),
             "pools": {name: pools[name] for name in busy_first[:POOLS_MAX]},

@@ -137,6 +137,7 @@ TEXTS: list[Text] = [
         )
     ],
     (TEAM, "spec.teamId", 3, 64, free),
+    (TEAM, "status.teamId", 3, 64, free),
     (TEAM, "spec.members.users.0", 1, 256, free),
     (TEAM, "spec.members.groups.0", 1, 256, free),
     (TEAM, "spec.members.serviceAccounts.0", 3, 317, namespaced),
