@@ -15,7 +15,9 @@ from rich.status import Status
 
 from agentjobs import policy_loader
 from agentjobs.errors import AgentJobsError, OutputError
+from agentjobs.scheduling.model import TeamSettings
 from agentjobs.scheduling.resources import Bounds
+from agentjobs.scheduling.rules import counted
 from agentjobs.simulation import plots, report, setup
 from agentjobs.simulation.engine import simulate
 from agentjobs.simulation.files import opened
@@ -73,11 +75,21 @@ def what_if(pool: Setup, options: argparse.Namespace, sized: Bounds | None) -> S
     for team, weight in _each(options.weights):
         pool = pool.with_team(team, weight=weight)
     for team, slots in _each(options.limit):
-        limit = pool.settings.teams[team].limit if team in pool.settings.teams else Bounds()
-        pool = pool.with_team(team, limit=limit._replace(slots=slots))
+        pool = _limited(pool, team, slots)
     if options.max_pending != AS_IS:
         pool = replace(pool, max_pending=options.max_pending, max_pending_of={})
     return pool
+
+
+def _limited(pool: Setup, team: str, slots: int) -> Setup:
+    """Return the setup with another limit of a team; below what it is guaranteed there is none."""
+    known = pool.settings.teams.get(team, TeamSettings())
+    if slots < known.guaranteed.slots:
+        raise AgentJobsError(
+            f"--limit: team {team}: {slots} is below the {counted(known.guaranteed.slots, 'slots')} that the "
+            "trace guarantees; raise the one or lower the other"
+        )
+    return pool.with_team(team, limit=known.limit._replace(slots=slots))
 
 
 def _opened(options: argparse.Namespace) -> AbstractContextManager[Trace]:

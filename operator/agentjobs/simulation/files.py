@@ -14,6 +14,8 @@ from agentjobs.simulation.jsonl import read_jsonl
 from agentjobs.simulation.tables import read_csv, read_swf
 from agentjobs.simulation.trace import Trace
 
+_KEPT = "surrogateescape"
+
 
 @contextmanager
 def opened(path: Path, *, team_column: str = "user", pool_name: str | None = None) -> Iterator[Trace]:
@@ -42,6 +44,7 @@ def opened(path: Path, *, team_column: str = "user", pool_name: str | None = Non
 
 
 def _text(path: Path) -> TextIO:
+    """Open a file; bytes that are no UTF-8 stay in the text, to be told of with their line."""
     if path.suffix == ".gz":
-        return cast("TextIO", gzip.open(path, "rt", encoding="utf-8-sig", newline=""))
-    return path.open(encoding="utf-8-sig", newline="")
+        return cast("TextIO", gzip.open(path, "rt", encoding="utf-8-sig", errors=_KEPT, newline=""))
+    return path.open(encoding="utf-8-sig", errors=_KEPT, newline="")

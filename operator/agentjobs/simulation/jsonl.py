@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
-from typing import Any, TextIO
+from typing import Any, TextIO, TypeVar
 
 import msgspec
 
@@ -22,7 +22,9 @@ from agentjobs.apis.validation import validate
 from agentjobs.errors import TraceError
 from agentjobs.scheduling.model import SECOND
 from agentjobs.scheduling.resources import Amounts
-from agentjobs.simulation.trace import MOST, Row, Trace, TraceRun, in_order
+from agentjobs.simulation.trace import MOST, Row, Trace, TraceRun, clean, in_order
+
+_Resource = TypeVar("_Resource", AgentPool, AgentTeam)
 
 _LINE_LIMIT = 1_000_000  # characters; an AgentTeam with many members is long
 _DEFAULTS = ResourceRequirements()
@@ -61,9 +63,9 @@ def read_jsonl(lines: TextIO, file: str, pool_name: str | None) -> Trace:
             break
         resource = _resource(row)
         if isinstance(resource, AgentPool):
-            pools[resource.metadata.name] = resource
+            _put(pools, resource.metadata.name, resource, row)
         else:
-            teams[resource.spec.team_id or resource.metadata.name] = resource
+            _put(teams, resource.spec.team_id or resource.metadata.name, resource, row)
     name = pool_name or next(iter(pools), "default")
     if (pools and name not in pools) or (pool_name is None and len(pools) > 1):
         raise TraceError(
@@ -98,19 +100,7 @@ def write_run(run: TraceRun, pool: str) -> str:
 
 
 def _rows(lines: TextIO, file: str) -> Iterator[Row]:
-    number = 0
-    while True:
-        number += 1
-        try:
-            text = lines.readline(_LINE_LIMIT + 1)
-        except UnicodeDecodeError:
-            raise TraceError(file, "is not UTF-8", "convert the file", line=number) from None
-        if not text:
-            return
-        if len(text) > _LINE_LIMIT:
-            raise TraceError(
-                file, f"is longer than {_LINE_LIMIT:,} characters", "is it a trace?", line=number
-            )
+    for number, text in enumerate(clean(lines, file, _LINE_LIMIT), start=1):
         if text.isspace():
             continue
         try:
@@ -133,6 +123,13 @@ def _resource(row: Row) -> AgentPool | AgentTeam:
         raise TraceError(row.file, rule, first.use, line=row.line, column=str(kind))
     model = AgentPool if kind == AgentPool.__name__ else AgentTeam
     return model.model_validate({key: value for key, value in row.values.items() if key != "status"})
+
+
+def _put(known: dict[str, _Resource], name: str, resource: _Resource, row: Row) -> None:
+    """Add a pool by its name, or a team by its id."""
+    if name in known:
+        raise row.error("kind", f"stands for {name!r}, which is above already", "leave one of the two out")
+    known[name] = resource
 
 
 def _runs(rows: Iterable[Row], pool_name: str) -> Iterator[tuple[Row, TraceRun]]:

@@ -9,6 +9,7 @@ https://www.cs.huji.ac.il/labs/parallel/workload/swf.html; -1 stands for what is
 from __future__ import annotations
 
 import csv
+from collections import Counter
 from collections.abc import Iterator
 from typing import TextIO
 
@@ -23,10 +24,12 @@ from agentjobs.simulation.trace import (
     TraceRun,
     chosen_class,
     chosen_timeout,
+    clean,
     in_order,
 )
 
 _MOST_COLUMNS = 200
+_LINE_LIMIT = 100_000  # characters
 _SWF_COLUMNS = (
     "job",
     "submit",
@@ -60,10 +63,13 @@ def read_csv(lines: TextIO, file: str, team_column: str) -> Trace:
     Raises:
         TraceError: now for a header that lacks columns, later for a row that cannot be read.
     """
-    rows = csv.reader(_clean(lines, file))
+    rows = csv.reader(clean(lines, file, _LINE_LIMIT))
     header = next(rows, [])
     if len(header) > _MOST_COLUMNS:
         raise TraceError(file, f"has {len(header):,} columns", "is it a CSV file?", line=1)
+    for column, count in Counter(header).items():
+        if count > 1:
+            raise TraceError(file, f"is there {count} times", "keep one", line=1, column=f"column {column}")
     for column in (team_column, "interval", "run_time"):
         if column not in header:
             way_out = f"the header has {_listed(header)}"
@@ -129,7 +135,7 @@ def read_swf(lines: TextIO, file: str, team_column: str) -> Trace:
 
 
 def _swf_runs(lines: TextIO, file: str, team_column: str) -> Iterator[tuple[Row, TraceRun]]:
-    for line, text in enumerate(_clean(lines, file), start=1):
+    for line, text in enumerate(clean(lines, file, _LINE_LIMIT), start=1):
         values = text.split()
         if not values or values[0].startswith(";"):
             continue
@@ -156,21 +162,3 @@ def _swf_run(row: Row, seconds: int, team_column: str) -> TraceRun:
         Amounts(1, 1000 * cores, MEMORY_MB if memory <= 0 else -(-memory * cores // 1024), 0),
         timeout if timeout > 0 else chosen_timeout(seconds),
     )
-
-
-def _clean(lines: TextIO, file: str) -> Iterator[str]:
-    """Yield the lines; TraceError for bytes that are no text, or a line without end."""
-    number = 0
-    while True:
-        number += 1
-        try:
-            text = lines.readline(100_001)
-        except UnicodeDecodeError:
-            raise TraceError(file, "is not UTF-8", "convert the file", line=number) from None
-        if not text:
-            return
-        if len(text) > 100_000:
-            raise TraceError(file, "is longer than 100,000 characters", "is it a trace?", line=number)
-        if "\0" in text:
-            raise TraceError(file, "has a byte of value 0", "is it a trace?", line=number)
-        yield text

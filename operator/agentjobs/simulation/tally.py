@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 
 from agentjobs.apis.agentjob import Priority
 from agentjobs.scheduling.books import Books, Team
-from agentjobs.scheduling.model import SECOND
-from agentjobs.scheduling.resources import NOTHING, Amounts, Bounds
+from agentjobs.scheduling.model import SECOND, TeamSettings
+from agentjobs.scheduling.resources import NOTHING, Amounts, Bounds, fits
 from agentjobs.scheduling.rules import Standing
 from agentjobs.simulation.setup import Setup
 from agentjobs.simulation.trace import TraceRun
@@ -23,7 +23,8 @@ class Part:
 
     Attributes:
         waits: of each that started, microseconds.
-        within_share: how many would have started at once had their team had its share for itself.
+        within_share: how many would have started at once had their team had its share, within its limits,
+            for itself.
         instant: how many of those started within a second.
     """
 
@@ -86,25 +87,36 @@ class _Share:
     What does not is left out, so the answer depends on the trace alone, and never on a policy.
     """
 
-    __slots__ = ("ends", "held")
+    __slots__ = ("critical", "ends", "held")
 
     def __init__(self) -> None:
-        self.ends: list[tuple[int, Amounts]] = []
+        self.ends: list[tuple[int, Amounts, bool]] = []
         self.held = NOTHING
+        self.critical = NOTHING
 
-    def has_room(self, said: TraceRun, now: int, top: Bounds) -> bool:
+    def has_room(self, said: TraceRun, now: int, top: Bounds, settings: TeamSettings) -> bool:
         """Whether a run submitted now starts at once; it is counted if it does."""
         while self.ends and self.ends[0][0] <= now:
-            self.held = self.held.minus(heapq.heappop(self.ends)[1])
-        held = self.held.plus(said.request)
+            _, request, critical = heapq.heappop(self.ends)
+            self._count(NOTHING.minus(request), critical=critical)
+        critical = said.priority is Priority.CRITICAL
+        if not fits(settings.limit.less(self.held), said.request):
+            return False
+        if critical and not fits(settings.critical_limit.less(self.critical), said.request):
+            return False
         # The first use of a resource is always within the share.
-        for asked, whole, most in zip(said.request, held, top, strict=True):
-            if asked and most is not None and whole > max(most, asked):
+        for asked, held, most in zip(said.request, self.held, top, strict=True):
+            if asked and most is not None and held + asked > max(most, asked):
                 return False
-        self.held = held
+        self._count(said.request, critical=critical)
         end = now + min(said.seconds, said.timeout_seconds) * SECOND
-        heapq.heappush(self.ends, (end, said.request))
+        heapq.heappush(self.ends, (end, said.request, critical))
         return True
+
+    def _count(self, amounts: Amounts, *, critical: bool) -> None:
+        self.held = self.held.plus(amounts)
+        if critical:
+            self.critical = self.critical.plus(amounts)
 
 
 class _Waited:
@@ -158,7 +170,7 @@ class Tally:
     # -- what happens to a run -------------------------------------------------------------------
 
     def submitted(self, said: TraceRun) -> bool:
-        """A run waits; return whether it would start at once had its team its share for itself."""
+        """A run waits; return whether it would start at once had its team its share to itself."""
         team = self._books.team(said.team)
         self._settle(team)
         waited = self._waited.setdefault(said.team, _Waited())
@@ -167,7 +179,7 @@ class Tally:
         self._pending[self._weights[said.priority]] += 1
         self._held_then = (self._now, list(self._held))
         own = self._own.setdefault(said.team, _Share())
-        within = own.has_room(said, self._now, self._standing.top(said.team))
+        within = own.has_room(said, self._now, self._standing.top(said.team), team.settings)
         part = self._part(said)
         part.within_share += within
         return within

@@ -8,7 +8,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import NamedTuple, TextIO
 
 from agentjobs.apis.agentjob import Priority
 from agentjobs.apis.agentpool import AgentPoolSpec
@@ -132,6 +132,32 @@ def _whole(value: object) -> int | None:
         except ValueError:  # two minus signs
             return None
     return None
+
+
+def clean(lines: TextIO, file: str, most: int) -> Iterator[str]:
+    """Yield the lines of a file that was opened with `surrogateescape`.
+
+    Raises:
+        TraceError: for bytes that are no text, or a line of more than `most` characters.
+    """
+    number = 0
+    while text := lines.readline(most + 1):
+        number += 1
+        if len(text) > most:
+            raise TraceError(file, f"is longer than {most:,} characters", "is it a trace?", line=number)
+        if not _is_utf8(text):
+            raise TraceError(file, "is not UTF-8", "convert the file", line=number)
+        if "\0" in text:
+            raise TraceError(file, "has a byte of value 0", "is it a trace?", line=number)
+        yield text
+
+
+def _is_utf8(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def in_order(runs: Iterator[tuple[Row, TraceRun]], column: str) -> Iterator[TraceRun]:

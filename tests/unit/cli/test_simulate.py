@@ -142,6 +142,19 @@ def test_what_cannot_be_done_is_told_in_a_line(
     assert words in capsys.readouterr().err
 
 
+def test_a_limit_below_what_the_trace_guarantees_is_an_error(
+    trace: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = Path(trace)
+    spec = {"teamId": "blue", "pools": {"p": {"guaranteed": {"slots": 2}}}}
+    team = {**POOL, "kind": "AgentTeam", "metadata": {"name": "t"}, "spec": spec}
+    path.write_text(json.dumps(team) + "\n" + path.read_text())
+    assert main(["simulate", trace, "--limit", "blue=2"]) == 0
+    capsys.readouterr()
+    assert main(["simulate", trace, "--limit", "blue=1"]) == 1
+    assert "--limit: team blue: 1 is below the 2 slots that the trace guarantees" in capsys.readouterr().err
+
+
 def test_names_are_shown_as_they_are_and_move_no_cursor(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

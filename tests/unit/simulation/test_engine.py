@@ -132,6 +132,19 @@ def test_instant_starts_are_counted_of_what_a_team_s_share_has_room_for() -> Non
     assert within == {"b": (3, 1), "a": (1, 0)}
 
 
+def test_what_a_team_s_limits_stop_is_not_counted_as_within_its_share() -> None:
+    # Those that a limit stops wait, and so does the last one, behind them.
+    runs = [*(run("b", 0, 100, CRITICAL) for _ in range(2)), run("b", 0), run("b", 100, priority=CRITICAL)]
+
+    def within(limits: TeamSettings) -> dict[str, tuple[int, int]]:
+        parts = simulate(runs, setup(12, b=limits), FairShare()).parts
+        return {key[1].value: (part.within_share, part.instant) for key, part in parts.items()}
+
+    assert within(TeamSettings()) == {"critical": (3, 3), "default": (1, 1)}
+    assert within(TeamSettings(limit=Bounds(1))) == {"critical": (2, 1), "default": (0, 0)}
+    assert within(TeamSettings(critical_limit=Bounds(1))) == {"critical": (2, 1), "default": (1, 1)}
+
+
 def test_starts_past_a_more_urgent_run_are_counted() -> None:
     # a's critical run wants both GPUs; b's low one ends before the promise and starts past it.
     runs = [

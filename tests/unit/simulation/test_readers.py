@@ -198,6 +198,17 @@ SWF = "1 10 5 100 4 -1 -1 8 3600 1024 1 3 1 -1 2 -1 -1 -1\n"
             lines(POOL, RUN, TEAM),
             "line 3, column kind: 'AgentTeam' stands below a run; put pools and teams",
         ),
+        ("t.csv", "user,interval,run_time,user\n", "line 1, column user: is there 2 times; keep one"),
+        (
+            "t.jsonl",
+            lines(POOL, POOL),
+            "line 2, column kind: 'AgentPool' stands for 'p', which is above already; leave one of the two",
+        ),
+        (
+            "t.jsonl",
+            lines(TEAM, {**TEAM, "metadata": {"name": "c"}}),
+            "line 2, column kind: 'AgentTeam' stands for 'Blue', which is above already",
+        ),
         (
             "t.jsonl",
             lines(POOL, {**POOL, "metadata": {"name": "q"}}),
@@ -233,9 +244,10 @@ def test_a_file_that_cannot_be_read_is_told(tmp_path: Path) -> None:
         path.write_bytes(broken)
         with pytest.raises(TraceError, match=r"broken\.csv\.gz: cannot be read"), opened(path) as trace:
             list(trace.runs)
-    (tmp_path / "latin.csv").write_bytes(HEADER.encode() + b"1,bl\xe4u,1,1,1,5,10,0,Pass\n")
+    # Far down, and named nevertheless: what is read ahead is not what is looked at.
+    (tmp_path / "latin.csv").write_bytes((HEADER + ROW * 2498).encode() + b"1,bl\xe4u,1,1,1,5,10,0,Pass\n")
     with (
-        pytest.raises(TraceError, match=r"latin\.csv, line \d: is not UTF-8"),
+        pytest.raises(TraceError, match=r"latin\.csv, line 2,500: is not UTF-8"),
         opened(tmp_path / "latin.csv") as trace,
     ):
         list(trace.runs)
