@@ -12,10 +12,23 @@ from dataclasses import replace
 from random import Random
 
 from agentjobs.scheduling.model import Plan
-from tests.unit.scheduling import oracle, situations
+from tests.unit.scheduling import situations
 from tests.unit.scheduling.bridge import new_pool, to_holding, to_promise, to_run, to_settings
 from tests.unit.scheduling.invariants import Guarantees, Promises, check_look
-from tests.unit.scheduling.oracle import NONE, SECOND, ZERO, Bound, Four, Held, Job, Owed, World
+from tests.unit.scheduling.oracle import look, sums
+from tests.unit.scheduling.oracle.world import (
+    GRACE,
+    NONE,
+    SECOND,
+    ZERO,
+    Begin,
+    Bound,
+    Four,
+    Held,
+    Job,
+    Owed,
+    World,
+)
 
 TEAMS = ("blue", "red", "gold", "jade")
 CLASSES = (0, 1, 2, 3)  # critical, high, default, low
@@ -96,7 +109,7 @@ class History:
         ahead, wait = self.pool.preview(to_run(job), now)
         world = self.world.copy()
         world.jobs[job.uid] = job
-        expected = oracle.reasons(world)[job.uid]
+        expected = look.reasons(world)[job.uid]
         if expected != "BehindOwn" or not ahead:
             self._same("reason of a preview", wait and wait.reason.value, expected)
         self.covered["preview of what would start" if wait is None else "preview of what would wait"] += 1
@@ -151,7 +164,7 @@ class History:
                 self.promises.disturb("Placement")
         until = held.until
         if until is not None and held.uid not in self.stuck:
-            left = self.specs[held.uid].timeout + oracle.GRACE
+            left = self.specs[held.uid].timeout + GRACE
             until = min(until, self.world.now + left * SECOND)
         self._hold(replace(held, until=until, node=node, bound=True))
 
@@ -260,16 +273,15 @@ class History:
     def look(self, *, by_time: bool = False) -> None:
         """Let both decide on the same facts; compare, and check what must always hold."""
         before = self.world.copy()
-        begins = oracle.decide(self.world)
+        begins = look.decide(self.world)
         plan = self.pool.decide(self.world.now)
         seen = [
-            oracle.Begin(s.run.uid, s.start_seconds, s.avoid_node, s.backfill, s.guaranteed)
-            for s in plan.starts
+            Begin(s.run.uid, s.start_seconds, s.avoid_node, s.backfill, s.guaranteed) for s in plan.starts
         ]
         self._same("fault of the policy", self.pool.fault, "")
         self._same("starts", seen, begins)
         self._same("reservation", to_promise(plan.reservation), self.world.promise)
-        reasons = oracle.reasons(self.world)
+        reasons = look.reasons(self.world)
         for uid, reason in reasons.items():
             wait = self.pool.why(uid, self.world.now)
             self._same(f"reason of {uid}", wait and wait.reason.value, reason)
@@ -315,7 +327,7 @@ class History:
 
     def _guess(self, held: Held) -> None:
         if self.world.nodes is not None:
-            node = oracle.roomy(self.world, held.request)
+            node = sums.roomy(self.world, held.request)
             self.world.held[held.uid] = replace(held, node=node)
 
     def _end(self, uid: str) -> None:
@@ -343,8 +355,8 @@ class History:
         bound.held = {uid: other for uid, other in bound.held.items() if other.bound}
         fitting = [
             node
-            for node, left in sorted(oracle.node_free(bound).items())
-            if node != self.avoid.get(held.uid) and oracle.holds(left, held.request)
+            for node, left in sorted(sums.node_free(bound).items())
+            if node != self.avoid.get(held.uid) and sums.holds(left, held.request)
         ]
         return self.random.choice(fitting) if fitting else None
 
