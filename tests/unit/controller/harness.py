@@ -21,6 +21,8 @@ from tests.unit.cluster.fake_api import JSON, FakeApi, HungUpError, RefusedError
 from tests.unit.runs.objects import CREATED
 
 READS = ("get", "list", "watch")
+STATUS = "patch agentjobs/status"
+CANCELED, CANCELING = "CANCELED CancelRequested", "CANCELING CancelRequested"
 
 
 def clock() -> int:
@@ -238,6 +240,10 @@ class Cluster:
         kind = "Failed" if code else "Complete"
         self.api.put("jobs", {**self.job(name), "status": {"conditions": [{"type": kind, "status": "True"}]}})
 
+    def stops(self, name: str, code: int = 143, message: str = "") -> None:
+        """What the node makes of a pod whose time is over."""
+        self.ends(name, code, message, reason="DeadlineExceeded")
+
     async def runs(self, name: str, code: int = 0, message: str = "") -> None:
         """Let a run's pod start and end, with time for the operator in between."""
         await self.calm()
@@ -257,6 +263,10 @@ class Cluster:
 
     def patches(self, verb: str) -> list[JSON]:
         return [request.body for request in self.api.requests if request.verb == verb]
+
+
+def conditions(status: JSON) -> dict[str, str]:
+    return {each["type"]: each["status"] for each in status["conditions"]}
 
 
 def our_labels(uid: str) -> dict[str, str]:
