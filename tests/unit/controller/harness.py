@@ -11,6 +11,7 @@ from unittest.mock import patch
 import msgspec
 
 from agentjobs.apis import names, times
+from agentjobs.apis.records import SettingsRecord
 from agentjobs.cluster.lease import Term
 from agentjobs.cluster.session import REQUEST_SECONDS, Session
 from agentjobs.controller import loop as loops
@@ -267,6 +268,11 @@ class Cluster:
 
 def conditions(status: JSON) -> dict[str, str]:
     return {each["type"]: each["status"] for each in status["conditions"]}
+
+
+def record(body: JSON) -> SettingsRecord:
+    """A pool or a team as a watch tells of it."""
+    return SettingsRecord(msgspec.json.encode(body))
 
 
 def our_labels(uid: str) -> dict[str, str]:
