@@ -11,9 +11,11 @@ import pytest
 from agentjobs.apis.crds import RESOURCES, definition
 from tests.live.support import eventually
 from tests.live.wire import Kubeconfig, Wire
-from tests.unit.apis.bounds import DEFAULTS, JOB, POOL, TEAM
-from tests.unit.apis.cases import CASES, RESERVED
+from tests.unit.apis.bounds import JOB, POOL, TEAM
+from tests.unit.apis.cases import CASES
 from tests.unit.apis.changes import CHANGES, TRANSITIONS, Change
+from tests.unit.apis.fields import DEFAULTS
+from tests.unit.apis.forms import RESERVED
 from tests.unit.apis.rows import Row, bound_rows, minimal, put, with_field
 
 NAMESPACE = f"schema-{os.getpid()}"

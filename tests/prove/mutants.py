@@ -28,7 +28,9 @@ TESTS = Path(__file__).parents[1] / "unit" / "scheduling"
 SELECTION = (
     "test_worked_examples",
     "test_rules",
+    "test_parking",
     "test_reservation",
+    "test_backfill",
     "test_nodes",
     "test_reasons",
     "test_odd_input",

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from tests.unit.apis import bounds
+from tests.unit.apis import bounds, fields
 from tests.unit.apis.bounds import JOB, POOL, TEAM
 
 Json = dict[str, Any]
@@ -160,7 +160,7 @@ def maps() -> Iterator[Row]:
 
 
 def enums() -> Iterator[Row]:
-    for resource, path, choices in bounds.ENUMS:
+    for resource, path, choices in fields.ENUMS:
         for choice in choices:
             yield _row(resource, path, choice, True, choice)
             yield _row(resource, path, choice.swapcase(), False, choice.swapcase())
@@ -168,14 +168,14 @@ def enums() -> Iterator[Row]:
 
 
 def booleans() -> Iterator[Row]:
-    for resource, path in bounds.BOOLEANS:
+    for resource, path in fields.BOOLEANS:
         for value in (True, False):
             yield _row(resource, path, value, True, str(value))
         yield from _wrong(resource, path, "boolean", "true", 1, 0, [])
 
 
 def required() -> Iterator[Row]:
-    for resource, path in bounds.REQUIRED:
+    for resource, path in fields.REQUIRED:
         yield _row(resource, path, NOT_SET, False, "is not set")
         yield _row(resource, path, None, False, "is null")
 
@@ -187,11 +187,11 @@ def optional() -> Iterator[Row]:
         bounds.TEXTS,
         bounds.LISTS,
         bounds.TIMESTAMPS,
-        bounds.BOOLEANS,
+        fields.BOOLEANS,
     )
     for resource, path in [(row[0], row[1]) for table in tables for row in table]:
         in_list_or_map = path.rsplit(".", 1)[-1] in ("0", "p")
-        if (resource, path) not in [*bounds.REQUIRED, *bounds.NEEDED_HERE] and not in_list_or_map:
+        if (resource, path) not in [*fields.REQUIRED, *fields.NEEDED_HERE] and not in_list_or_map:
             yield _row(resource, path, None, True, "is null, which is absent")
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from agentjobs.apis.crds import RESOURCES, definition
-from tests.unit.apis import bounds
+from tests.unit.apis import bounds, fields
 
 Node = dict[str, Any]
 
@@ -89,9 +89,9 @@ def test_the_table_has_every_field(resource: type[Any]) -> None:
         bounds.TIMESTAMPS,
         bounds.LISTS,
         bounds.MAPS,
-        bounds.ENUMS,
-        bounds.BOOLEANS,
-        bounds.ELSEWHERE,
+        fields.ENUMS,
+        fields.BOOLEANS,
+        fields.ELSEWHERE,
     )
     told = {row[1] for table in tables for row in table if row[0] == kind}
     found = {
@@ -110,14 +110,14 @@ def test_the_table_has_every_default_and_every_required_field(resource: type[Any
         path: node["default"] for path, node in nodes if path.startswith("spec") and "default" in node
     }
     plain = {path: value for path, value in defaults.items() if value != {} and ".0." not in path}
-    told = {path: value for path, value in bounds.DEFAULTS[kind].items() if path.startswith("spec")}
+    told = {path: value for path, value in fields.DEFAULTS[kind].items() if path.startswith("spec")}
     assert {path: value for path, value in plain.items() if ".p." not in path} == told
     required = {
         f"{path}.{name}".lstrip(".")
         for path, node in [("", schema(resource)), *nodes]
         for name in node.get("required", [])
     }
-    assert required == {path for owner, path in bounds.REQUIRED if owner == kind}
+    assert required == {path for owner, path in fields.REQUIRED if owner == kind}
 
 
 def test_names() -> None:

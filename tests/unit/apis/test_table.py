@@ -5,8 +5,9 @@ import pytest
 from agentjobs.apis.faults import Fault
 from agentjobs.apis.validation import validate, validate_status, validate_update
 from tests.unit.apis.bounds import JOB
-from tests.unit.apis.cases import CASES, RESERVED
+from tests.unit.apis.cases import CASES
 from tests.unit.apis.changes import CHANGES, TRANSITIONS, Change
+from tests.unit.apis.forms import RESERVED
 from tests.unit.apis.rows import Row, bound_rows, minimal, with_field
 
 ROWS = [*bound_rows(), *CASES]

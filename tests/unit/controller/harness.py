@@ -11,6 +11,7 @@ from unittest.mock import patch
 import msgspec
 
 from agentjobs.apis import names, times
+from agentjobs.apis.records import SettingsRecord
 from agentjobs.cluster.lease import Term
 from agentjobs.cluster.session import REQUEST_SECONDS, Session
 from agentjobs.controller import loop as loops
@@ -21,6 +22,8 @@ from tests.unit.cluster.fake_api import JSON, FakeApi, HungUpError, RefusedError
 from tests.unit.runs.objects import CREATED
 
 READS = ("get", "list", "watch")
+STATUS = "patch agentjobs/status"
+CANCELED, CANCELING = "CANCELED CancelRequested", "CANCELING CancelRequested"
 
 
 def clock() -> int:
@@ -238,6 +241,10 @@ class Cluster:
         kind = "Failed" if code else "Complete"
         self.api.put("jobs", {**self.job(name), "status": {"conditions": [{"type": kind, "status": "True"}]}})
 
+    def stops(self, name: str, code: int = 143, message: str = "") -> None:
+        """What the node makes of a pod whose time is over."""
+        self.ends(name, code, message, reason="DeadlineExceeded")
+
     async def runs(self, name: str, code: int = 0, message: str = "") -> None:
         """Let a run's pod start and end, with time for the operator in between."""
         await self.calm()
@@ -257,6 +264,15 @@ class Cluster:
 
     def patches(self, verb: str) -> list[JSON]:
         return [request.body for request in self.api.requests if request.verb == verb]
+
+
+def conditions(status: JSON) -> dict[str, str]:
+    return {each["type"]: each["status"] for each in status["conditions"]}
+
+
+def record(body: JSON) -> SettingsRecord:
+    """A pool or a team as a watch tells of it."""
+    return SettingsRecord(msgspec.json.encode(body))
 
 
 def our_labels(uid: str) -> dict[str, str]:

@@ -8,10 +8,9 @@ import pytest
 
 from agentjobs.apis import times
 from tests.unit.cluster.virtual import in_virtual_time
-from tests.unit.controller.harness import Cluster, clock
+from tests.unit.controller.harness import Cluster, clock, conditions
 
 DRAINED = "CANCELED PoolDrained"
-POOL = "patch agentpools/status"
 
 
 def draining_since(cluster: Cluster, name: str = "default") -> str | None:
@@ -50,16 +49,16 @@ async def test_what_waits_still_starts_and_what_is_left_at_the_end_is_canceled()
         assert (cluster.phase("b"), cluster.phase("c")) == ("RUNNING Started", "PENDING NoFreeSlot")
         await asyncio.sleep(2)
         assert (cluster.phase("b"), cluster.phase("c")) == ("CANCELING PoolDrained", DRAINED)
-        cluster.ends("b", 143, reason="DeadlineExceeded")
+        cluster.stops("b")
         await cluster.calm()
         # Whoever gets in all the same does not start.
         cluster.submit("d")
         await cluster.calm()
     assert [cluster.phase(name) for name in "abcd"] == ["SUCCEEDED Completed", DRAINED, DRAINED, DRAINED]
     for name in "bcd":
-        conditions = {each["type"]: each["status"] for each in cluster.status(name)["conditions"]}
+        told = conditions(cluster.status(name))
         # Nobody asked for it in the spec: to GitOps tools it has failed.
-        assert (conditions["Ready"], conditions["Stalled"]) == ("False", "True")
+        assert (told["Ready"], told["Stalled"]) == ("False", "True")
         assert "cancel" not in cluster.api.get("agentjobs", name)["spec"]
     assert cluster.api.count("create jobs") == 2
 
@@ -105,7 +104,7 @@ async def test_a_drain_that_is_taken_away_ends() -> None:
         cluster.submit("c")
         await asyncio.sleep(5)
         assert (cluster.phase("a"), cluster.phase("c")) == ("CANCELING PoolDrained", "PENDING NoFreeSlot")
-        cluster.ends("a", 143, reason="DeadlineExceeded")
+        cluster.stops("a")
         await cluster.calm()
         assert (cluster.phase("a"), cluster.phase("c")) == (DRAINED, "SCHEDULED JobCreated")
 
@@ -159,7 +158,7 @@ async def test_the_time_goes_on_while_nobody_looks() -> None:
     cluster.pool(maxConcurrency=1)
     async with cluster.operator():
         assert cluster.phase("a") == "CANCELING PoolDrained"
-        cluster.ends("a", 143, reason="DeadlineExceeded")
+        cluster.stops("a")
         await cluster.calm()
         assert cluster.phase("a") == DRAINED
 

@@ -174,7 +174,7 @@ async def test_a_run_whose_time_is_over_is_stopped_once() -> None:
         (patch,) = cluster.patches("patch pods")
         assert patch["spec"] == {"activeDeadlineSeconds": 1}
         await asyncio.sleep(20)
-        cluster.ends("a", 137, reason="DeadlineExceeded")
+        cluster.stops("a", 137)
         await cluster.calm()
     assert cluster.phase("a") == "TIMED_OUT DeadlineExceeded"
     assert cluster.writes.count("patch pods") == 1

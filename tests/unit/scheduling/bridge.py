@@ -7,7 +7,7 @@ from agentjobs.scheduling.model import Holding, PoolSettings, Reservation, Run, 
 from agentjobs.scheduling.policies import Policy
 from agentjobs.scheduling.pool import Pool
 from agentjobs.scheduling.resources import Amounts, Bounds
-from tests.unit.scheduling.oracle import Held, Job, Promise, World
+from tests.unit.scheduling.oracle.world import Held, Job, Promise, World
 
 
 def to_run(job: Job) -> Run:

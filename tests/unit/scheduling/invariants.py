@@ -11,9 +11,9 @@ from math import ceil
 
 from agentjobs.scheduling.model import Plan
 from agentjobs.scheduling.pool import Pool
-from tests.unit.scheduling import oracle
 from tests.unit.scheduling.bridge import new_pool, to_promise
-from tests.unit.scheduling.oracle import Four, Held, Owed, World
+from tests.unit.scheduling.oracle import look, order, rules, sums
+from tests.unit.scheduling.oracle.world import ZERO, Begin, Four, Held, Job, Owed, World
 
 
 def check_look(before: World, after: World, plan: Plan, pool: Pool) -> bool:
@@ -33,7 +33,7 @@ def books_add_up(world: World, pool: Pool) -> None:
     books, fresh = pool.books, new_pool(world).books
     for held, left, have in zip(books.held, books.free, books.capacity, strict=True):
         assert have is None or (left is not None and held + left == have), "invariant 1: U + free = C"
-    assert tuple(books.held) == oracle.total([held.request for held in world.held.values()]), "invariant 1"
+    assert tuple(books.held) == sums.total([held.request for held in world.held.values()]), "invariant 1"
     for team in {*books.teams, *fresh.teams}:
         kept, rebuilt = books.team(team), fresh.team(team)
         assert (kept.held, kept.held_critical, kept.live) == (
@@ -54,7 +54,7 @@ def books_add_up(world: World, pool: Pool) -> None:
 def starts_one_by_one(before: World, plan: Plan) -> None:
     """Replay a plan start by start, with the checks that speak of the moment of a start."""
     world = before.copy()
-    oracle.decide_nothing(world)
+    look.decide_nothing(world)
     last = before.last_scheduled
     for start in plan.starts:
         job = world.jobs[start.run.uid]
@@ -66,34 +66,34 @@ def starts_one_by_one(before: World, plan: Plan) -> None:
         holder = before.promise is not None and before.promise.uid == job.uid
         if not holder:
             headroom_stays(world, job)
-        begin = oracle.Begin(job.uid, start.start_seconds, start.avoid_node, start.backfill)
-        oracle.start(world, begin)
+        begin = Begin(job.uid, start.start_seconds, start.avoid_node, start.backfill)
+        look.start(world, begin)
 
 
-def within_bounds(world: World, job: oracle.Job) -> None:
+def within_bounds(world: World, job: Job) -> None:
     """Capacity and limits hold at every start, whatever else is said."""
-    assert oracle.above(job.request, oracle.free(world), job.request) is None, "beyond what is free"
+    assert sums.above(job.request, sums.free(world), job.request) is None, "beyond what is free"
     owed = world.owed.get(job.team, Owed())
-    held = oracle.plus(oracle.usage(world, job.team), job.request)
-    assert oracle.above(held, owed.limit, job.request) is None, "beyond the limit"
+    held = sums.plus(sums.usage(world, job.team), job.request)
+    assert sums.above(held, owed.limit, job.request) is None, "beyond the limit"
 
 
-def no_more_urgent_could(world: World, job: oracle.Job) -> None:
+def no_more_urgent_could(world: World, job: Job) -> None:
     """2: no more urgent head exists that could have started."""
-    first = oracle.upcoming(world)  # which also says who holds the reservation by now
+    first = look.upcoming(world)  # which also says who holds the reservation by now
     assert first is not None
     assert world.jobs[first.uid].weight >= job.weight, (
         f"invariant 2: {first.uid} could start before {job.uid}"
     )
 
 
-def headroom_stays(world: World, job: oracle.Job) -> None:
+def headroom_stays(world: World, job: Job) -> None:
     """3: while others are known, no start takes a team above F and leaves less than H free."""
-    line = oracle.lines(world)
-    if len(oracle.known(world, line)) < 2:
+    line = order.lines(world)
+    if len(order.known(world, line)) < 2:
         return
-    have, free, used = oracle.capacity(world), oracle.free(world), oracle.usage(world, job.team)
-    own = oracle.guaranteed(world, job.team)
+    have, free, used = sums.capacity(world), sums.free(world), sums.usage(world, job.team)
+    own = rules.guaranteed(world, job.team)
     for index, asked in enumerate(job.request):
         there, left = have[index], free[index]
         if not asked or not used[index] or there is None or left is None:
@@ -170,9 +170,9 @@ class Promises:
 
     def _guarantee_demand(self, world: World, demanded: bool) -> None:
         """A holder that has room waits for what is kept for others, or they took it before it."""
-        line = oracle.lines(world)
+        line = order.lines(world)
         for uid, (_, causes) in self._open.items():
-            if demanded or (uid in world.jobs and oracle.guarantee_stop(world, line, world.jobs[uid])):
+            if demanded or (uid in world.jobs and rules.guarantee_stop(world, line, world.jobs[uid])):
                 causes.add("GuaranteeDemand")
 
 
@@ -187,10 +187,10 @@ class Guarantees:
         self._asked = {}
 
     def check(self, before: World, after: World) -> None:
-        line = oracle.lines(after)
-        kept = {team: oracle.kept(after, line, team) for team in line}
+        line = order.lines(after)
+        kept = {team: rules.kept(after, line, team) for team in line}
         for team in list(self._asked):
-            if not any(kept.get(team, oracle.ZERO)):
+            if not any(kept.get(team, ZERO)):
                 del self._asked[team]
         own = {held.team for uid, held in after.held.items() if uid not in before.held}
         for team, amounts in kept.items():
@@ -204,8 +204,8 @@ class Guarantees:
         due = [by for _, by in self._asked.values()]
         if overdue or not due or not all(by is not None and by < after.now for by in due):
             return
-        needed = oracle.total(list(kept.values()))
-        for amount, left in zip(needed, oracle.free(after), strict=True):
+        needed = sums.total(list(kept.values()))
+        for amount, left in zip(needed, sums.free(after), strict=True):
             assert left is None or not amount or left >= amount, f"invariant 5: kept {needed}, not free"
 
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from agentjobs.scheduling.model import WaitReason
-from tests.unit.scheduling import oracle
-from tests.unit.scheduling.oracle import Begin, Promise, World
+from tests.unit.scheduling.oracle import look, order, reservation, rules, sums
+from tests.unit.scheduling.oracle.world import Begin, Job, Owed, Promise, World
 
 REASONS = frozenset(f"reason {reason.value}" for reason in WaitReason if reason is not WaitReason.HELD_BACK)
 WANTED = REASONS | {
@@ -106,8 +106,8 @@ def note(
 
 
 def _of_state(before: World, after: World, reasons: Mapping[str, str | None]) -> Iterator[str]:
-    line = oracle.lines(after)
-    known = oracle.known(after, line)
+    line = order.lines(after)
+    known = order.known(after, line)
     at_share = {after.jobs[uid].team for uid, reason in reasons.items() if reason == "TeamShare"}
     if len(at_share) > 1:
         yield "two teams stopped at their share"
@@ -118,12 +118,12 @@ def _of_state(before: World, after: World, reasons: Mapping[str, str | None]) ->
         yield "a lone team holds more than its share"
     if beyond and len(known) > 1 and any(team not in {h.team for h in after.held.values()} for team in line):
         yield "a newcomer meets a team beyond its share"
-    kept = [team for team in line if any(oracle.kept(after, line, team))]
+    kept = [team for team in line if any(rules.kept(after, line, team))]
     if len(kept) > 1:
         yield "kept for two teams"
     if any(_ends_count(after, line, team) for team in kept):
         yield "criticalLimit ends the count of a guarantee"
-    have, left = oracle.capacity(after), oracle.free(after)
+    have, left = sums.capacity(after), sums.free(after)
     if any(
         c is not None and sum(owed.guaranteed[r] for owed in after.owed.values()) > c
         for r, c in enumerate(have)
@@ -146,11 +146,11 @@ def _of_state(before: World, after: World, reasons: Mapping[str, str | None]) ->
                 yield "guarantee stops a more urgent run"
 
 
-def _ends_count(world: World, line: oracle.Lines, team: str) -> bool:
-    ceiling = world.owed.get(team, oracle.Owed()).critical_limit
-    held = oracle.critical_usage(world, team)
+def _ends_count(world: World, line: order.Lines, team: str) -> bool:
+    ceiling = world.owed.get(team, Owed()).critical_limit
+    held = sums.critical_usage(world, team)
     return any(
-        oracle.above(oracle.plus(held, job.request), ceiling, job.request) is not None
+        sums.above(sums.plus(held, job.request), ceiling, job.request) is not None
         for jobs in line[team].values()
         for job in jobs
         if job.critical
@@ -158,10 +158,10 @@ def _ends_count(world: World, line: oracle.Lines, team: str) -> bool:
 
 
 def _beyond(world: World, team: str) -> bool:
-    used = oracle.usage(world, team)
+    used = sums.usage(world, team)
     return any(
-        c is not None and c > 0 and used[r] > oracle.up(world.share, c)
-        for r, c in enumerate(oracle.capacity(world))
+        c is not None and c > 0 and used[r] > rules.up(world.share, c)
+        for r, c in enumerate(sums.capacity(world))
     )
 
 
@@ -176,7 +176,7 @@ def _of_reservation(
         elif was.uid in after.jobs and (now is None or now.uid != was.uid):
             if reasons[was.uid] in ("TeamLimit", "CriticalLimit"):
                 yield "holder stopped by a limit"
-            elif oracle.too_large(after, after.jobs[was.uid]):
+            elif order.too_large(after, after.jobs[was.uid]):
                 yield "holder grown too large for the pool"
             if now is not None and now.weight < was.weight:
                 yield "take-over by a more urgent class"
@@ -194,19 +194,19 @@ def _of_reservation(
     if after.exists and not after.on_hold:
         if reasons[now.uid] == "GuaranteedToOthers":
             yield "holder waits for what is guaranteed to others"
-        if oracle.lines(after)[holder.team][holder.weight][0].uid != holder.uid:
+        if order.lines(after)[holder.team][holder.weight][0].uid != holder.uid:
             yield "holder is not the oldest of its line"
         yield from _denied(after, now, reasons)
 
 
 def _denied(after: World, now: Promise, reasons: Mapping[str, str | None]) -> Iterator[str]:
-    holder, line = after.jobs[now.uid], oracle.lines(after)
+    holder, line = after.jobs[now.uid], order.lines(after)
     for uid, reason in reasons.items():
         job = after.jobs[uid]
         if reason == "BehindReservation" and job.team == holder.team:
-            if oracle.leaves_limits(after, job, holder):
+            if reservation.leaves_limits(after, job, holder):
                 other = replace(job, team="nobody")
-                if oracle.past_reservation(after, line, other) is not None:
+                if reservation.past_reservation(after, line, other) is not None:
                     yield "share at S denies a run of the holder's own team"
             else:
                 yield "limits deny a run of the holder's own team"
@@ -214,17 +214,17 @@ def _denied(after: World, now: Promise, reasons: Mapping[str, str | None]) -> It
 
 def _of_starts(before: World, begins: list[Begin]) -> Iterator[str]:
     world = before.copy()
-    oracle.decide_nothing(world)
+    look.decide_nothing(world)
     if len(begins) > 1:
         yield "several starts in one look"
     last = -1
     for begin in begins:
-        oracle.upcoming(world)  # the reservation as it is at this start
-        line, job = oracle.lines(world), world.jobs[begin.uid]
-        slots = oracle.capacity(world)[0]
+        look.upcoming(world)  # the reservation as it is at this start
+        line, job = order.lines(world), world.jobs[begin.uid]
+        slots = sums.capacity(world)[0]
         if slots in (1, 2, 3):
             yield f"start in a pool of {slots} slot{'s' if slots > 1 else ''}"
-        if not any(c is not None for c in oracle.capacity(world)):
+        if not any(c is not None for c in sums.capacity(world)):
             yield "start in a pool without any bound"
         if job.weight < last:
             yield "a start lets a more urgent run start"
@@ -236,44 +236,44 @@ def _of_starts(before: World, begins: list[Begin]) -> Iterator[str]:
                 head = jobs[0]
                 if weight > job.weight or head.uid == job.uid:
                     continue
-                why = oracle.stop(world, line, head)
+                why = rules.stop(world, line, head)
                 if why == "CriticalLimit" and head.team == job.team:
                     yield "own less urgent start past criticalLimit"
                 elif why is not None and weight < job.weight:
                     yield "less urgent start past a parked run"
-                elif why is None and oracle.lack(world, head.request) and job.request < head.request:
+                elif why is None and sums.lack(world, head.request) and job.request < head.request:
                     yield "small run starts before one that does not fit"
-                elif weight == job.weight and oracle.place(world, head)[0] == oracle.place(world, job)[0]:
+                elif weight == job.weight and order.place(world, head)[0] == order.place(world, job)[0]:
                     yield "equal shares, the longest not served first"
-        oracle.start(world, begin)
+        look.start(world, begin)
 
 
-def _of_share(world: World, line: oracle.Lines, job: oracle.Job) -> Iterator[str]:
-    used, left = oracle.usage(world, job.team), oracle.free(world)
-    if len(oracle.known(world, line)) > 1:
-        for r, c in enumerate(oracle.capacity(world)):
+def _of_share(world: World, line: order.Lines, job: Job) -> Iterator[str]:
+    used, left = sums.usage(world, job.team), sums.free(world)
+    if len(order.known(world, line)) > 1:
+        for r, c in enumerate(sums.capacity(world)):
             there = left[r]
             if c is None or there is None or not job.request[r]:
                 continue
-            headroom = oracle.up(world.headroom, c)
+            headroom = rules.up(world.headroom, c)
             if used[r] and used[r] + job.request[r] > max(
-                oracle.up(world.share, c), oracle.guaranteed(world, job.team)[r]
+                rules.up(world.share, c), rules.guaranteed(world, job.team)[r]
             ):
                 yield "beyond the share while the headroom stays free"
             if not used[r] and headroom and there - job.request[r] < headroom:
                 yield "first use of a resource in the headroom"
-    bound = oracle.promised(world, job.team)
-    within = oracle.above(oracle.plus(used, job.request), bound, job.request) is None
-    if within and any(any(oracle.kept(world, line, team)) for team in line if team != job.team):
+    bound = rules.promised(world, job.team)
+    within = sums.above(sums.plus(used, job.request), bound, job.request) is None
+    if within and any(any(rules.kept(world, line, team)) for team in line if team != job.team):
         yield "start within the own guarantee while others' is kept"
 
 
-def _of_promise(world: World, line: oracle.Lines, job: oracle.Job, begin: Begin) -> Iterator[str]:
+def _of_promise(world: World, line: order.Lines, job: Job, begin: Begin) -> Iterator[str]:
     promise = world.promise
     if promise is None:
         return
     if promise.uid == job.uid:
-        if oracle.share_stop(world, line, job):
+        if rules.share_stop(world, line, job):
             yield "holder starts beyond its share"
         return
     if job.weight < promise.weight:
