@@ -125,6 +125,6 @@ def _worth_a_write(run: Run, facts: Facts, now: int) -> bool:
         return True
     if stored.observed_generation != -1 and stored.observed_generation != facts.generation:
         return True
-    promised = facts.starts_before is not None
-    other = word(facts.reason) != stored.reason or promised != (stored.starts_before is not None)
+    promise = None if facts.starts_before is None else times.text(facts.starts_before)
+    other = word(facts.reason) != stored.reason or promise != stored.starts_before
     return other and now >= next_word(run, facts.phase)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from agentjobs.scheduling import rules
 from agentjobs.scheduling.books import Books, Team
 from agentjobs.scheduling.lineup import Kind
-from agentjobs.scheduling.model import Run, Wait, WaitReason
+from agentjobs.scheduling.model import LEAST_TIMEOUT_SECONDS, Run, Wait, WaitReason
 from agentjobs.scheduling.resources import short
 from agentjobs.scheduling.rulebook import Rulebook
 from agentjobs.scheduling.rules import UNITS
@@ -109,13 +109,18 @@ def _reservation(rulebook: Rulebook, books: Books, run: Run, now: int) -> Wait |
     held = books.reservation
     if held is None or held.uid == run.uid:
         return None
-    if rulebook.how(books, run, rulebook.kind(books, books.teams[run.team], run), now) is not None:
+    kind = rulebook.kind(books, books.teams[run.team], run)
+    if rulebook.how(books, run, kind, now) is not None:
         return None
-    holder = books.waiting[held.uid]
-    message = f"would delay {_named(holder)}, which holds the reservation"
-    longest = rulebook.booking.longest(books, now)
-    if longest is not None:
-        message += f"; would start now with timeoutSeconds ≤ {longest}"
+    holder = _named(books.waiting[held.uid])
+    if rulebook.booking.takes_from_holder(books, run):
+        message = f"would leave too little of the team's limit to {holder}, which holds the reservation"
+        return Wait(WaitReason.BEHIND_RESERVATION, message)
+    message = f"would delay {holder}, which holds the reservation"
+    longest = rulebook.booking.longest(books, now) or 0
+    if longest < LEAST_TIMEOUT_SECONDS:
+        return Wait(WaitReason.BEHIND_RESERVATION, message)
+    message += f"; would start now with timeoutSeconds ≤ {longest}"
     return Wait(WaitReason.BEHIND_RESERVATION, message, longest)
 
 

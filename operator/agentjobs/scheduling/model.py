@@ -11,6 +11,7 @@ from agentjobs.scheduling.resources import NO_BOUNDS, NOTHING, Amounts, Bounds
 
 SECOND = 1_000_000
 GRACE_SECONDS = 30  # between SIGTERM and SIGKILL: how much longer than its time a run may hold its slot
+LEAST_TIMEOUT_SECONDS = 30  # that an AgentJob may have
 LEAST_START_SECONDS = 20  # the least start time of a run that fills a hole
 
 

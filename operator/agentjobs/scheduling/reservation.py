@@ -154,6 +154,13 @@ class Booking:
         holder = self.holder
         return holder is not None and holder.team != run.team and holder.weight <= run.weight
 
+    def takes_from_holder(self, books: Books, run: Run) -> bool:
+        """Whether a run would leave the holder, of its own team, too little of the team's limits."""
+        holder = self.holder
+        if holder is None or holder.team != run.team:
+            return False
+        return not _leaves_limits(books.teams[run.team], run, holder)
+
     def start(self, books: Books, standing: Standing, run: Run, now: int, *, alone: bool) -> Start | None:
         """Return how a run starts that has room; None where it would delay the holder."""
         whole = books.settings.start_timeout_seconds
@@ -162,7 +169,7 @@ class Booking:
             return Start(run, whole)
         assert books.reservation is not None
         holder = books.waiting[books.reservation.uid]
-        if holder.team == run.team and not _leaves_limits(books.teams[run.team], run, holder):
+        if self.takes_from_holder(books, run):
             return None
         if beside(books, run.request, seen) and (
             alone or holder.team != run.team or _leaves_share(books, standing, run, holder, seen, now)

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable
 from math import ceil
 
-from agentjobs.scheduling.model import Plan
+from agentjobs.scheduling.model import LEAST_TIMEOUT_SECONDS, Plan
 from agentjobs.scheduling.pool import Pool
 from tests.unit.scheduling.bridge import new_pool, to_promise
 from tests.unit.scheduling.oracle import look, order, rules, sums
@@ -111,6 +111,22 @@ def at_rest(world: World, pool: Pool) -> None:
     assert again.starts == (), "invariant 6: a second look starts nothing"
     assert to_promise(again.reservation) == world.promise, "invariant 6"
     assert {uid: pool.why(uid, world.now) for uid in world.jobs} == first, "invariant 6"
+    for uid, wait in first.items():
+        if wait is not None and wait.hole_seconds is not None:
+            _hole_is_true(world, pool, uid, wait.hole_seconds)
+
+
+def _hole_is_true(world: World, pool: Pool, uid: str, longest: int) -> None:
+    """With the timeout that it is told of a run would start now, and with a second more it would not."""
+    run = pool.books.waiting[uid]
+    assert run.timeout_seconds > longest >= LEAST_TIMEOUT_SECONDS, f"a false hole: {uid}"
+    for seconds in (longest, longest + 1):
+        pool.books.withdraw(uid)
+        pool.books.wait(run._replace(timeout_seconds=seconds))
+        starts = pool.why(uid, world.now) is None
+        assert starts == (seconds == longest), f"a false hole: {uid}, {seconds} s"
+    pool.books.withdraw(uid)
+    pool.books.wait(run)
 
 
 class Promises:

@@ -55,8 +55,19 @@ def test_a_hole_begins_a_microsecond_after_the_last_start(micros: int, longest: 
         scene.pool.leave("d-1")
 
 
-@pytest.mark.parametrize(("ends_in", "longest"), [(50, None), (51, 1)])
-def test_the_shortest_hole(ends_in: int, longest: int | None) -> None:
+@pytest.mark.parametrize(("ends_in", "started"), [(50, []), (51, ["d-1"])])
+def test_the_shortest_hole(ends_in: int, started: list[str]) -> None:
+    scene = Scene(slots=3, gpus=1)
+    scene.running("b-1", amounts(2, gpus=1), ends_in=ends_in)
+    scene.submit("a-1", request=amounts(3, gpus=1))
+    scene.submit("d-1", timeout=1)
+    assert scene.look() == started
+
+
+@pytest.mark.parametrize(("ends_in", "longest"), [(79, None), (80, 30)])
+def test_the_shortest_hole_on_offer_is_one_that_an_agentjob_may_ask_for(
+    ends_in: int, longest: int | None
+) -> None:
     scene = Scene(slots=3, gpus=1)
     scene.running("b-1", amounts(2, gpus=1), ends_in=ends_in)
     scene.submit("a-1", request=amounts(3, gpus=1))
@@ -65,6 +76,20 @@ def test_the_shortest_hole(ends_in: int, longest: int | None) -> None:
     wait = scene.pool.why("d-1", scene.now * SECOND)
     assert wait is not None
     assert (wait.reason.value, wait.hole_seconds) == ("BehindReservation", longest)
+    assert ("timeoutSeconds" in wait.message) == (longest is not None)
+
+
+def test_no_hole_is_on_offer_to_a_run_that_would_cost_the_holder_its_limit() -> None:
+    scene = Scene(gpus=4, teams={"a": team(limit=Bounds(slots=2))})
+    scene.running("a-0", ends_in=3_600)
+    scene.running("b-0", amounts(gpus=1), ends_in=3_600)
+    scene.submit("a-1", request=amounts(gpus=4))
+    scene.submit("a-2", LOW, timeout=60)
+    assert scene.look() == []
+    wait = scene.pool.why("a-2", scene.now * SECOND)
+    assert wait is not None
+    assert (wait.reason.value, wait.hole_seconds) == ("BehindReservation", None)
+    assert wait.message == "would leave too little of the team's limit to a-1, which holds the reservation"
 
 
 def test_a_critical_holder_and_an_own_run_that_is_not_critical() -> None:
