@@ -123,6 +123,10 @@ class Books:
         """Whether a request fits what is free, and one of the nodes."""
         return fits(self.free, request) and (self.nodes is None or self.nodes.fits(request))
 
+    def possible(self, request: Amounts) -> bool:
+        """Whether a node could hold a request if nothing else were there."""
+        return self.nodes is None or self.nodes.possible(request)
+
     # -- writing: the pool alone -----------------------------------------------------------------
 
     def configure(self, settings: PoolSettings) -> None:

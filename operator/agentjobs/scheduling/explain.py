@@ -94,15 +94,21 @@ def _share(rulebook: Rulebook, books: Books, team: Team, kind: Kind) -> Wait:
 
 def room(books: Books, run: Run) -> Wait | None:
     """Return what the pool, or every node of it, has too little of for a run; None where it fits."""
+    if books.has_room(run.request):
+        return None
     name = short(books.free, run.request)
+    wait = Wait(WaitReason.NO_NODE_FITS, "")
     if name is not None:
-        return rules.shortage(name, run.request, books.held, books.capacity)
-    if not books.has_room(run.request):
-        asked = ", ".join(
-            rules.counted(amount, name) for name, amount in zip(UNITS, run.request, strict=True) if amount
-        )
-        return Wait(WaitReason.NO_NODE_FITS, f"no node has {asked} free together")
-    return None
+        wait = rules.shortage(name, run.request, books.held, books.capacity)
+        if name == "slots" or books.possible(run.request):
+            return wait
+    asked = ", ".join(
+        rules.counted(amount, name)
+        for name, amount in zip(UNITS, run.request, strict=True)
+        if amount and name != "slots"  # which nodes do not have
+    )
+    how = "free together" if books.possible(run.request) else "together, not even an empty one"
+    return wait._replace(message=f"no node has {asked or 'room'} {how}")
 
 
 def _reservation(rulebook: Rulebook, books: Books, run: Run, now: int) -> Wait | None:

@@ -26,9 +26,18 @@ _HELP = {
     WaitReason.INSUFFICIENT_MEMORY: "any run that holds memory ends",
     WaitReason.INSUFFICIENT_GPU: "a run that holds GPUs ends",
     WaitReason.NO_NODE_FITS: "runs end on one node, or a node is added",
-    WaitReason.BEHIND_RESERVATION: "the holder of the reservation starts, or a shorter timeout",
+    WaitReason.BEHIND_RESERVATION: "the holder of the reservation starts",
     WaitReason.HELD_BACK: "the policy is mended",
 }
+
+_OF_NODES = frozenset(
+    {
+        WaitReason.INSUFFICIENT_CPU,
+        WaitReason.INSUFFICIENT_MEMORY,
+        WaitReason.INSUFFICIENT_GPU,
+        WaitReason.NO_NODE_FITS,
+    }
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,9 +83,13 @@ class Started:
         return ""
 
 
-def unblocks(wait: Wait | None) -> str:
+def unblocks(books: Books, run: Run, wait: Wait | None) -> str:
     """Return what lets a run start that waits for this reason."""
-    return _HELP[wait.reason] if wait is not None else "nothing: it starts at the next look"
+    if wait is None:
+        return "nothing: it starts at the next look"
+    if wait.reason in _OF_NODES and not books.possible(run.request):
+        return "a larger node, or a smaller run"
+    return _HELP[wait.reason] + (", or a shorter timeout" if wait.hole_seconds is not None else "")
 
 
 def place_in_team(books: Books, run: Run) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from agentjobs.scheduling.resources import Amounts
+from agentjobs.scheduling.resources import NOTHING, Amounts
 
 _REMEMBERED = 1000  # requests: each makes every change of a node dearer
 _NO_ROOMS: Mapping[str, Amounts] = {}
@@ -101,6 +101,13 @@ class Nodes:
 def _holds(free: Amounts, request: Amounts) -> bool:
     """Whether a node has enough of everything but slots, which belong to the pool."""
     return all(r <= f or not r for f, r in zip(free[1:], request[1:], strict=True))
+
+
+def shrank(before: Mapping[str, Amounts] | None, after: Mapping[str, Amounts] | None) -> bool:
+    """Whether a node went, or offers less of anything than before."""
+    if before is None or after is None:
+        return before is not after
+    return any(min(after.get(node, NOTHING).minus(offer)) < 0 for node, offer in before.items())
 
 
 def total(offered: Mapping[str, Amounts]) -> Amounts:

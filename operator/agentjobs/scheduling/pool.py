@@ -9,6 +9,7 @@ from agentjobs.scheduling.aside import Aside
 from agentjobs.scheduling.books import Books
 from agentjobs.scheduling.explanation import Explanation, Started
 from agentjobs.scheduling.model import Holding, Plan, PoolSettings, Reservation, Run, Start, Wait, WaitReason
+from agentjobs.scheduling.nodes import shrank
 from agentjobs.scheduling.policies import Policy
 from agentjobs.scheduling.promises import Promises
 from agentjobs.scheduling.reservation import latest_end
@@ -41,8 +42,10 @@ class Pool:
     def configure(self, settings: PoolSettings) -> None:
         """Take the pool's settings as they are now; nothing that runs is interrupted."""
         if not self.exists or settings != self.books.settings:
-            nodes_alone = replace(self.books.settings, nodes=settings.nodes) == settings
-            self.promises.note("LostCapacity" if nodes_alone else "Edit")
+            if replace(self.books.settings, nodes=settings.nodes) != settings:
+                self.promises.note("Edit")
+            elif shrank(self.books.settings.nodes, settings.nodes):
+                self.promises.note("LostCapacity")
             self.exists = True
             self.books.configure(settings)
             self._recall()
@@ -178,7 +181,7 @@ class Pool:
             place_in_team=explanation.place_in_team(self.books, run),
             place=explanation.place(self.books, run),
             wait=wait,
-            unblocks=explanation.unblocks(wait),
+            unblocks=explanation.unblocks(self.books, run, wait),
             went_ahead=self._started.ahead_of(run),
             starts_before=held.before if held is not None and held.uid == uid else None,
             hole_seconds=wait.hole_seconds if wait is not None else None,

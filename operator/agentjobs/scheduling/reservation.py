@@ -205,9 +205,7 @@ class Booking:
 
 def _is_stopped(books: Books, run: Run) -> bool:
     """Whether a limit stops a run, or no node could hold it; one larger than the pool is not in line."""
-    if rules.limit_stop(books.teams[run.team], run) is not None:
-        return True
-    return books.nodes is not None and not books.nodes.possible(run.request)
+    return rules.limit_stop(books.teams[run.team], run) is not None or not books.possible(run.request)
 
 
 def beside(books: Books, request: Amounts, seen: Outlook) -> bool:

@@ -180,7 +180,7 @@ def demand(books: Books, standing: Standing, team: Team) -> Amounts:
         for run in team.lines[weight]:
             if run.critical and short(team.settings.critical_limit.less(critical), run.request):
                 break
-            if books.nodes is not None and not books.nodes.possible(run.request):
+            if not books.possible(run.request):
                 break
             if not within_guarantee(owed, held, run.request, books.capacity):
                 return kept

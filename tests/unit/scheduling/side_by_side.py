@@ -104,14 +104,16 @@ class SideBySide:
         self.world.ended[held.team] = max(self.world.now, self.world.ended.get(held.team, 0))
         self.pool.leave(uid, ended=self.world.now)
 
-    def configure(self, cause: str) -> None:
+    def configure(self, cause: str | None) -> None:
+        """Tell the pool of the settings as they are; a cause is what they may break promises by."""
         self.world.exists = True
         for uid in sorted(self.world.held) if self.unplaced else []:
             if not self.world.held[uid].bound:
                 self.guess(self.world.held[uid])
         self.unplaced = False
         self.tell(f"configured: {to_settings(self.world)}")
-        self.promises.disturb(cause)
+        if cause is not None:
+            self.promises.disturb(cause)
         self.guarantees.forget()
         self.pool.configure(to_settings(self.world))
 

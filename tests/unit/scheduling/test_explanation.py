@@ -4,6 +4,7 @@ import pytest
 
 from agentjobs.scheduling.explanation import Explanation, unblocks
 from agentjobs.scheduling.model import SECOND, Wait, WaitReason
+from agentjobs.scheduling.resources import Amounts
 from tests.unit.scheduling.scene import CRITICAL, DEFAULT, HIGH, LOW, START, Scene, amounts, team
 
 
@@ -121,5 +122,42 @@ def test_the_promise_and_the_hole() -> None:
 
 
 def test_every_reason_says_what_helps() -> None:
-    assert all(unblocks(Wait(reason, "")) for reason in WaitReason)
-    assert unblocks(None) == "nothing: it starts at the next look"
+    scene = Scene()
+    scene.submit("red-1")
+    books, run = scene.pool.books, scene.pool.books.waiting["red-1"]
+    assert all(unblocks(books, run, Wait(reason, "")) for reason in WaitReason)
+    assert unblocks(books, run, None) == "nothing: it starts at the next look"
+
+
+@pytest.mark.parametrize(
+    ("cpu", "reason", "message", "helps"),
+    [
+        (
+            2_500,
+            "NoNodeFits",
+            "no node has 2500 millicores of CPU free together",
+            "runs end on one node, or a node is added",
+        ),
+        (
+            3_500,
+            "NoNodeFits",
+            "no node has 3500 millicores of CPU together, not even an empty one",
+            "a larger node, or a smaller run",
+        ),
+        (
+            9_000,
+            "InsufficientCPU",
+            "no node has 9000 millicores of CPU together, not even an empty one",
+            "a larger node, or a smaller run",
+        ),
+    ],
+)
+def test_what_helps_a_run_that_no_node_has_room_for(cpu: int, reason: str, message: str, helps: str) -> None:
+    scene = Scene(nodes={"n1": Amounts(0, 2_000), "n2": Amounts(0, 3_000)})
+    scene.running("blue-1", amounts(cpu=1_000), node="n2")
+    scene.submit("red-1", request=amounts(cpu=cpu))
+    assert scene.look() == []
+    explanation = explain(scene, "red-1")
+    assert explanation.wait is not None
+    assert (explanation.wait.reason.value, explanation.wait.message) == (reason, message)
+    assert explanation.unblocks == helps
