@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from agentjobs.scheduling.fairshare import FairShare
-from agentjobs.scheduling.model import GRACE_SECONDS, SECOND, Holding, PoolSettings, Run
+from agentjobs.scheduling.model import GRACE_SECONDS, SECOND, Holding, PoolSettings, Run, TeamSettings
 from agentjobs.scheduling.pool import Pool
 from agentjobs.scheduling.resources import Amounts, Bounds
 from agentjobs.simulation.engine import simulate
@@ -35,6 +35,7 @@ _REQUESTS = (
     Amounts(1, 2000, 4096),
     Amounts(1, 4000, 8192, 1),
 )
+_GUARANTEED = Amounts(5, 5_000, 10_240, 1)
 _TIMEOUTS = (600, 1800, 7200)
 _NOW = 1_000_000 * SECOND
 
@@ -45,18 +46,21 @@ class Load(NamedTuple):
     Attributes:
         nodes: 0 for a fixed capacity.
         sizes: how many requests differ, where users size each run by its input; 0 for the four.
+        guaranteed: how many teams are guaranteed a little each.
     """
 
     pending: int
     teams: int
     nodes: int = 0
     sizes: int = 0
+    guaranteed: int = 0
 
     @property
     def label(self) -> str:
         nodes = f", {self.nodes} nodes" if self.nodes else ""
         sizes = f", {self.sizes:,} requests" if self.sizes else ""
-        return f"{self.pending:,} pending, {self.teams:,} teams{nodes}{sizes}"
+        guaranteed = f", {self.guaranteed} with a guarantee" if self.guaranteed else ""
+        return f"{self.pending:,} pending, {self.teams:,} teams{guaranteed}{nodes}{sizes}"
 
 
 _GOAL = Load(100_000, 1_000)
@@ -64,6 +68,7 @@ _LOADS = (
     *(Load(pending, teams) for teams in (10, 1_000, 10_000) for pending in (1_000, 10_000, 100_000)),
     _GOAL._replace(nodes=100),
     _GOAL._replace(sizes=1_000),
+    _GOAL._replace(guaranteed=100),
 )
 
 
@@ -72,8 +77,9 @@ def measure() -> Report:
     report = Report(
         "decision",
         f"A full pool of {SLOTS:,} slots, CPU, memory and GPUs; {len(_REQUESTS) * len(_TIMEOUTS)} shapes (4 "
-        "requests by 3 timeouts) and 4 classes, mixed in every team; figures name runs, teams, nodes where "
-        "there are any, and how many requests differ where they are more. "
+        "requests by 3 timeouts) and 4 classes, mixed in every team; figures name runs, teams, those with a "
+        f"guarantee ({_GUARANTEED.slots} slots each, with CPU, memory and a GPU), nodes where there are any, "
+        "and how many requests differ where they are more. "
         f"{LOOKS:,} times a run ends and one look starts what follows, then a run is submitted and one look "
         "starts nothing; a figure is one look. CPU time of the process, garbage collection included. Memory: "
         "what Python allocates for the pool. Rebuild: from runs in memory to the first decision. Helios: "
@@ -137,7 +143,7 @@ def _rebuild(report: Report) -> None:
     times = []
     for _ in range(REPEATS):
         began = time.process_time()
-        pool = _pool(0)
+        pool = _pool(_GOAL)
         for run in runs:
             pool.wait(run)
         pool.decide(_NOW)
@@ -163,7 +169,7 @@ def _replay(report: Report) -> None:
 def _measured_pool(load: Load) -> tuple[Pool, float]:
     """Return a full pool with runs waiting, and the bytes that each of these takes."""
     runs = (_run(number, load, number) for number in range(SLOTS + load.pending))
-    pool = _pool(load.nodes)
+    pool = _pool(load)
     for run in islice(runs, SLOTS):
         number = int(run.uid)
         # As if they had been started one after the other: no two end at the same moment.
@@ -181,17 +187,17 @@ def _measured_pool(load: Load) -> tuple[Pool, float]:
     return pool, taken / load.pending
 
 
-def _pool(nodes: int) -> Pool:
+def _pool(load: Load) -> Pool:
     held = [_run(number, _GOAL, 0).request for number in range(SLOTS)]
     cpu, memory, gpus = (sum(asked[index] for asked in held) for index in (1, 2, 3))
     pool = Pool("bench", FairShare())
-    capacity = Bounds(SLOTS, cpu, memory, gpus)
-    if nodes:
-        offered = Amounts(0, -(-cpu // nodes), -(-memory // nodes), -(-gpus // nodes))
-        settings = PoolSettings(Bounds(SLOTS), {f"node-{number}": offered for number in range(nodes)})
+    teams = {f"team-{number}": TeamSettings(guaranteed=_GUARANTEED) for number in range(load.guaranteed)}
+    if load.nodes:
+        offered = Amounts(0, *(-(-amount // load.nodes) for amount in (cpu, memory, gpus)))
+        nodes = {f"node-{number}": offered for number in range(load.nodes)}
+        pool.configure(PoolSettings(Bounds(SLOTS), nodes, teams=teams))
     else:
-        settings = PoolSettings(capacity)
-    pool.configure(settings)
+        pool.configure(PoolSettings(Bounds(SLOTS, cpu, memory, gpus), teams=teams))
     return pool
 
 
