@@ -4,6 +4,7 @@ import signal
 import sys
 import time
 
+from agentjobs.errors import SettingsError
 from deploy.local import binaries, node, status
 from deploy.local.cluster import DEFAULT_STATE
 from deploy.local.console import Console
@@ -102,7 +103,7 @@ def main(arguments: list[str]) -> int:
     name = arguments[0]
     try:
         return COMMANDS[name](Console())
-    except LocalError as error:
+    except (LocalError, SettingsError) as error:
         print(f"{name}: {error}", file=sys.stderr)
     except KeyboardInterrupt:
         print(f"{name}: interrupted; repeat it, or clean up with: make down", file=sys.stderr)

@@ -126,6 +126,13 @@ def pool(kubectl: Kubectl, slots: int) -> None:
     retry(lambda: kubectl.apply(manifest), seconds=20)
 
 
+def pool_in_force(kubectl: Kubectl) -> None:
+    """Wait until the operator knows the default pool as it is: before, it would refuse runs for it."""
+    generation = kubectl("get", "agentpool", "default", "-o", "jsonpath={.metadata.generation}")
+    seen = f"--for=jsonpath={{.status.observedGeneration}}={generation}"
+    kubectl("wait", "agentpool/default", seen, "--timeout=30s")
+
+
 def simulated_nodes(kubectl: Kubectl, count: int) -> None:
     """Exactly `count` nodes for kwok to play, Ready when this returns."""
     wanted = [f"simulated-{number}" for number in range(1, count + 1)]

@@ -5,8 +5,9 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from agentjobs.settings import Settings
 from deploy.local import processes
 from deploy.local.cluster import ROOT, Cluster
 from deploy.local.controlplane import tail
@@ -17,7 +18,6 @@ SUPERVISOR = "operator-supervisor"
 READY_SECONDS = 30
 # So many processes that ended before they were ready are enough to give up.
 ATTEMPTS = 3
-IDENTITY = "AGENTJOBS_IDENTITY"
 
 
 @dataclass(frozen=True)
@@ -52,9 +52,11 @@ class Operator:
 
         Raises:
             LocalError: not ready in time; the message carries the last log lines.
+            SettingsError: an environment variable cannot be used.
         """
         supervisor, environment = self.supervisor(), self._environment()
-        if supervisor and _settings(processes.environment(supervisor)) != _settings(environment):
+        wanted = _settings(environment)
+        if supervisor and _settings(processes.environment(supervisor)) != wanted:
             self.stop()
             supervisor = None
         if not supervisor:
@@ -69,7 +71,7 @@ class Operator:
                 folder=self.cluster.pids,
                 log=self.cluster.logs / f"{SUPERVISOR}.log",
                 # Each process of this supervisor follows one that has ended, and takes over at once.
-                env={**environment, IDENTITY: f"supervised-{secrets.token_hex(8)}"},
+                env={**environment, "AGENTJOBS_IDENTITY": f"supervised-{secrets.token_hex(8)}"},
                 cwd=ROOT,
             )
         self.wait_ready()
@@ -115,10 +117,6 @@ class Operator:
             time.sleep(0.05)
 
 
-def _settings(environment: dict[str, str]) -> dict[str, str]:
+def _settings(environment: dict[str, str]) -> Settings:
     """What an operator does differently by, of all that it is started with."""
-    return {
-        name: value
-        for name, value in environment.items()
-        if name.startswith("AGENTJOBS_") and name != IDENTITY
-    }
+    return replace(Settings.from_environment(environment), identity="")

@@ -48,6 +48,10 @@ class OutputError(AgentJobsError):
     """A file that was asked for cannot be written."""
 
 
+class OperatorError(AgentJobsError):
+    """The operator did not answer a question, or not as expected."""
+
+
 class PolicyError(AgentJobsError):
     """A scheduling policy cannot be loaded."""
 

@@ -5,7 +5,9 @@ import signal
 
 import pytest
 
+from agentjobs.errors import SettingsError
 from deploy.local import processes, status
+from deploy.local.cluster import ROOT
 from deploy.local.errors import LocalError
 from deploy.local.local import LocalCluster
 from tests.live.support import eventually
@@ -42,8 +44,15 @@ def test_up_with_other_settings_starts_another_operator(
     operator: LocalCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     former = operator.pid("operator")
+    for name, value in operator.exports.items():
+        monkeypatch.setenv(name, value)  # as in a shell after `source .local/env`
     LocalCluster(operator.state).up()
     assert operator.pid("operator") == former
+    monkeypatch.setenv("AGENTJOBS_LOG_LEVEL", "LOUD")
+    with pytest.raises(SettingsError, match="AGENTJOBS_LOG_LEVEL='LOUD': must be DEBUG"):
+        LocalCluster(operator.state).up()
+    assert operator.pid("operator") == former
+    monkeypatch.delenv("AGENTJOBS_LOG_LEVEL")
     monkeypatch.setenv("AGENTJOBS_POLICY", "fifo")
     LocalCluster(operator.state).up()
     process = operator.process("operator")
@@ -53,6 +62,15 @@ def test_up_with_other_settings_starts_another_operator(
     monkeypatch.delenv("AGENTJOBS_POLICY")
     LocalCluster(operator.state).up()
     assert operator.pid("operator") != process.pid
+
+
+def test_up_returns_when_runs_are_taken(operator: LocalCluster) -> None:
+    LocalCluster(operator.state, slots=7).up()
+    assert operator.kubectl("get", "agentpool", "default", "-o", "jsonpath={.status.capacity.slots}") == "7"
+    operator.kubectl("delete", "agentpool", "default")
+    LocalCluster(operator.state).up()
+    example = ROOT / "examples" / "compute" / "agentjob.yaml"
+    operator.kubectl("create", "--dry-run=server", "-f", str(example))
 
 
 def test_paused_operator_does_not_answer_and_comes_back(operator: LocalCluster) -> None:

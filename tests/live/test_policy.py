@@ -1,5 +1,8 @@
 """The policy in the operator: nodes, a reservation and its promise, holes, shares, on a real API server."""
 
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from datetime import datetime
 from functools import partial
@@ -122,3 +125,25 @@ def test_a_burst_does_not_take_the_last_slots(lab: Lab) -> None:
     assert phases.count("RUNNING") == 3
     parked = flood[3].reaches("PENDING", "TeamShare")
     assert "its share is 1" in parked["message"]
+
+
+def test_explain_says_why_a_run_waits_and_until_when(lab: Lab) -> None:
+    pool = lab.pool(maxConcurrency=1)
+    lab.submit(pool, teamId="blue", duration="1h", resources=cores(1, 600)).reaches("RUNNING")
+    first, second = (lab.submit(pool, teamId="blue", resources=cores(1)) for _ in range(2))
+    promised = eventually(lambda: first.status.get("startsBefore"))
+    said = _explained(lab, first.name).splitlines()
+    assert said[0] == f"default/{first.name} of team blue, default, pool {pool} waits"
+    assert said[1] == "  why     NoFreeSlot: needs 1 slot; 1 of 1 are held"
+    assert said[-1] == f"  starts  by {promised} at the latest"
+    said = _explained(lab, second.name).splitlines()
+    assert said[1] == "  why     BehindOwn: 1 older run goes first, of its own team and class"
+    assert said[3] == "  place   2 in its team and class, 2 of all if teams take turns by their weights"
+    assert _explained(lab, "nobody") == "agentjobs: there is no AgentJob default/nobody\n"
+
+
+def _explained(lab: Lab, name: str) -> str:
+    command = [sys.executable, "-m", "agentjobs.cli.main", "explain", name]
+    environment = {**os.environ, **lab.cluster.exports}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    return done.stdout + done.stderr

@@ -1,4 +1,4 @@
-"""`agentjobs simulate` and `agentjobs export`: what one may ask, and how errors are told."""
+"""`agentjobs explain`, `simulate` and `export`: what one may ask, and how errors are told."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from agentjobs import policy_loader
-from agentjobs.cli import simulate
+from agentjobs.cli import explain, simulate
 from agentjobs.cli.values import number, pairs, unlimited_or
 from agentjobs.errors import AgentJobsError
 
@@ -34,8 +34,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="agentjobs", description="Ask a pool what if, and take one along.")
+    parser = argparse.ArgumentParser(
+        prog="agentjobs", description="Ask why a run waits, ask a pool what if, and take one along."
+    )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    _explain(
+        commands.add_parser(
+            "explain",
+            help="say why a run waits, what would help, and when it starts at the latest",
+            description="Say why a run waits: the rule, its place, what would help, who went ahead, and when "
+            "it starts at the latest, where that is promised. The operator answers, by the policy that "
+            "decides. In a cluster, first lead a port of this machine to the operator that leads: kubectl "
+            "port-forward --namespace agentjobs-system POD 8080",
+        )
+    )
     _simulate(
         commands.add_parser(
             "simulate",
@@ -53,6 +65,19 @@ def _parser() -> argparse.ArgumentParser:
     )
     export.set_defaults(command=_export)
     return parser
+
+
+def _explain(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("name", metavar="NAME", help="of the AgentJob")
+    parser.add_argument("-n", "--namespace", default="default", metavar="NAMESPACE")
+    parser.add_argument(
+        "--operator",
+        default=os.environ.get("AGENTJOBS_METRICS_URL") or "http://127.0.0.1:8080",
+        metavar="URL",
+        help="where the operator answers (default: AGENTJOBS_METRICS_URL, else http://127.0.0.1:8080)",
+    )
+    parser.add_argument("--json", action="store_true", help="print what the operator says as it is")
+    parser.set_defaults(command=explain.run)
 
 
 def _simulate(parser: argparse.ArgumentParser) -> None:

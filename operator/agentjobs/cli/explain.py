@@ -1,0 +1,94 @@
+"""`agentjobs explain`: why a run waits, in the words of the operator that decides."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from typing import Any
+from urllib.parse import quote
+
+from agentjobs.errors import OperatorError
+
+_TIMEOUT_SECONDS = 10
+_MOST_BYTES = 1_000_000
+_DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))  # the operator is near, or led here
+
+
+def run(options: argparse.Namespace) -> None:
+    """Ask, and print.
+
+    Raises:
+        OperatorError: nobody answers, the answer is no explanation, or it is that there is no such run.
+    """
+    found = _asked(options.operator, options.namespace, options.name)
+    if options.json:
+        print(json.dumps(found, indent=2))
+        return
+    try:
+        lines = list(_lines(found))
+    except (KeyError, TypeError) as error:
+        raise OperatorError(f"{options.operator} is not the operator of this version: {error!r}") from error
+    for line in lines:
+        print("".join(each if each.isprintable() else "?" for each in line))
+
+
+def _asked(operator: str, namespace: str, name: str) -> dict[str, Any]:
+    url = f"{operator.rstrip('/')}/explain/{quote(namespace, safe='')}/{quote(name, safe='')}"
+    if not url.startswith(("http://", "https://")):
+        raise OperatorError(f"--operator: {operator!r} is no URL; it begins with http:// or https://")
+    try:
+        with _DIRECT.open(url, timeout=_TIMEOUT_SECONDS) as answer:
+            content = answer.read(_MOST_BYTES)
+    except urllib.error.HTTPError as error:
+        with error:
+            raise OperatorError(_message(error.read(_MOST_BYTES), f"{url}: {error.code}")) from error
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "reason", None) or error
+        raise OperatorError(f"the operator does not answer at {operator}: {reason}; see --help") from error
+    try:
+        found = json.loads(content)
+    except ValueError:
+        found = None
+    if not isinstance(found, dict):
+        raise OperatorError(f"{operator} is no operator: its answer is no explanation")
+    return found
+
+
+def _message(content: bytes, otherwise: str) -> str:
+    try:
+        message = json.loads(content)["message"]
+    except (ValueError, KeyError, TypeError):
+        return otherwise
+    return str(message)
+
+
+def _lines(found: dict[str, Any]) -> Iterator[str]:
+    name = f"{found['namespace']}/{found['name']}"
+    whose = f"team {found['team']}, {found['priority']}, pool {found['pool']}"
+    waits = found.get("waits")
+    if waits is None:
+        reason = f" ({found['reason']})" if found["reason"] else ""
+        yield f"{name} of {whose} does not wait: {found['phase']}{reason}"
+        return
+    yield f"{name} of {whose} waits"
+    if waits["reason"]:
+        yield f"  why     {waits['reason']}: {waits['message']}"
+    yield f"  helps   {waits['unblocks']}"
+    yield (
+        f"  place   {waits['placeInTeam']} in its team and class, {waits['place']} of all "
+        "if teams take turns by their weights"
+    )
+    if waits["wentAhead"]:
+        yield f"  ahead   {waits['wentAhead']} started while it waited"
+    yield f"  starts  {_promise(waits)}"
+
+
+def _promise(waits: dict[str, Any]) -> str:
+    if waits["startsBefore"]:
+        return f"by {waits['startsBefore']} at the latest"
+    if waits["holeSeconds"]:
+        return f"no promise yet; with timeoutSeconds ≤ {waits['holeSeconds']} it would start now"
+    return "no promise yet"
