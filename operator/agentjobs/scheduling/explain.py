@@ -69,7 +69,8 @@ def _guaranteed(rulebook: Rulebook, books: Books, kind: Kind) -> Wait:
     asked, free, k = (getattr(part, name) for part in (kind.request, books.free, kept))
     return Wait(
         WaitReason.GUARANTEED_TO_OTHERS,
-        f"needs {rules.counted(asked, name)}; {free} are free, {k} are kept for what others are guaranteed",
+        f"needs {rules.counted(asked, name)}; {max(0, free)} are free, "
+        f"{k} are kept for what others are guaranteed",
     )
 
 
@@ -88,7 +89,7 @@ def _share(rulebook: Rulebook, books: Books, team: Team, kind: Kind) -> Wait:
     return Wait(
         WaitReason.TEAM_SHARE,
         f"the team holds {rules.counted(held, name)}, its share is {top}; "
-        f"more only while {kept} stay free for others, and {there} are free",
+        f"more only while {kept} stay free for others, and {max(0, there)} are free",
     )
 
 

@@ -95,6 +95,17 @@ def test_words_name_the_resource_that_is_short() -> None:
     assert scene.message("c-1") == "needs 1 GPU; 1 are free, 1 are kept for what others are guaranteed"
 
 
+def test_words_of_a_pool_that_became_too_small_count_nothing_as_free() -> None:
+    scene = Scene(slots=8, teams={"g": team(guaranteed=amounts(1))}, headroom_percent=50)
+    scene.running("a-1")
+    scene.running("b-1", amounts(5))
+    scene.configure(slots=4)
+    scene.submit("a-2")
+    assert scene.message("a-2").endswith("more only while 2 stay free for others, and 0 are free")
+    scene.submit("g-1")
+    assert scene.message("a-2") == "needs 1 slot; 0 are free, 1 are kept for what others are guaranteed"
+
+
 def test_words_pass_over_a_resource_that_leaves_just_enough() -> None:
     scene = Scene(slots=8, gpus=4, teams={"g": team(guaranteed=amounts(1, gpus=1))})
     scene.running("z-1", amounts(6, gpus=3))
