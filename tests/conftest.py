@@ -31,6 +31,7 @@ def clusters_folder() -> Iterator[Path]:
     owner.save(folder)
     yield folder
     remove(folder)
+    processes.reap()
 
 
 @pytest.fixture(scope="session")

@@ -45,11 +45,16 @@ class Process:
         write_atomically(folder / f"{self.name}.json", json.dumps(asdict(self)))
 
 
+def reap() -> None:
+    """Take note of children that have ended, whoever ended them."""
+    for pid, child in list(_children.items()):
+        if child.poll() is not None:
+            del _children[pid]
+
+
 def start_time(pid: int) -> str | None:
     """The start time of a live process, or None when there is none (or only its zombie)."""
-    child = _children.get(pid)
-    if child is not None and child.poll() is not None:
-        del _children[pid]
+    reap()
     stat = Path(f"/proc/{pid}/stat")
     if not Path("/proc/self/stat").exists():
         return _start_time_from_ps(pid)
