@@ -1,5 +1,6 @@
 """Policies by name: what is installed, and what a package may do wrong."""
 
+import re
 from importlib.metadata import EntryPoint, EntryPoints
 
 import pytest
@@ -8,7 +9,9 @@ from agentjobs import policy_loader
 from agentjobs.errors import PolicyError
 from agentjobs.scheduling.fairshare import FairShare
 from agentjobs.scheduling.policies import Fifo, PriorityOnly
+from tests.unit.scheduling.odd import Nameless, UnspeakableError
 
+__all__ = ["Nameless"]  # offered below
 FIFO = "agentjobs.scheduling.policies:Fifo"
 
 
@@ -47,4 +50,43 @@ def test_two_offers_of_one_name_are_refused_unless_they_are_the_same(monkeypatch
 def test_one_that_cannot_be_made_is_told(monkeypatch: pytest.MonkeyPatch, value: str) -> None:
     offer(monkeypatch, ("a", value))
     with pytest.raises(PolicyError, match=rf"policy 'a' \({value}\) cannot be loaded: \w+Error: "):
+        policy_loader.load("a")
+
+
+class NoPolicy:
+    name = " "
+    propose = 7
+
+
+class Exits:
+    def __init__(self) -> None:
+        raise SystemExit("bye")
+
+
+class Shy(Exits):
+    """Made, but asking for its name goes wrong, in an error that has no words."""
+
+    def __init__(self) -> None:
+        self.made = True
+
+    @property
+    def name(self) -> str:
+        raise UnspeakableError
+
+
+@pytest.mark.parametrize(
+    ("thing", "message"),
+    [
+        ("NoPolicy", "is no policy: it has no name, no method propose, no method why; see docs/policies.md"),
+        ("Nameless", "is no policy: it has no name; see docs/policies.md"),
+        ("Exits", "cannot be loaded: SystemExit: bye"),
+        ("Shy", "cannot be loaded: UnspeakableError: it cannot say what"),
+    ],
+)
+def test_one_that_is_no_policy_is_told_with_what_it_lacks(
+    monkeypatch: pytest.MonkeyPatch, thing: str, message: str
+) -> None:
+    value = f"{__name__}:{thing}"
+    offer(monkeypatch, ("a", value))
+    with pytest.raises(PolicyError, match=re.escape(f"policy 'a' ({value}) {message}")):
         policy_loader.load("a")

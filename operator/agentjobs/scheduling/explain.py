@@ -93,6 +93,11 @@ def _share(rulebook: Rulebook, books: Books, team: Team, kind: Kind) -> Wait:
     )
 
 
+def lack(books: Books, run: Run) -> Wait | None:
+    """Return what no policy can pass: a limit of the run's team, or too little room; None for neither."""
+    return _limit(books.teams[run.team], run) or room(books, run)
+
+
 def room(books: Books, run: Run) -> Wait | None:
     """Return what the pool, or every node of it, has too little of for a run; None where it fits."""
     if books.has_room(run.request):

@@ -1,19 +1,20 @@
-"""One pool: its books, its policy, and the bounds that hold whatever the policy says."""
+"""One pool: its books, and what it lets its policy decide."""
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from dataclasses import replace
 
-from agentjobs.scheduling import explanation, rules
+from agentjobs.scheduling import explain, explanation
 from agentjobs.scheduling.aside import Aside
 from agentjobs.scheduling.books import Books
 from agentjobs.scheduling.explanation import Explanation, Started
+from agentjobs.scheduling.guard import HORIZON, Guard
 from agentjobs.scheduling.model import Holding, Plan, PoolSettings, Reservation, Run, Start, Wait, WaitReason
 from agentjobs.scheduling.nodes import shrank
 from agentjobs.scheduling.policies import Policy
 from agentjobs.scheduling.promises import Promises
 from agentjobs.scheduling.reservation import latest_end
-from agentjobs.scheduling.resources import fits
 
 _NEWCOMER = ""  # stands for every team that has no books yet; no id is empty
 
@@ -30,10 +31,10 @@ class Pool:
         self.books = Books()
         self.promises = Promises()
         self.exists = False
-        self.fault = ""  # what the policy did wrong at the last look
-        self._policy = policy
+        self._guard = Guard(policy, self.books)
         self._aside = Aside(name)
         self._looked = 0  # when it was last decided
+        self._settled_until = 0  # till then whom the last look left in line would not start: nothing changed
         self._started = Started()
         self._resumed: dict[str, int] = {}  # promises of before a restart, until the first look
 
@@ -47,6 +48,7 @@ class Pool:
             elif shrank(self.books.settings.nodes, settings.nodes):
                 self.promises.note("LostCapacity")
             self.exists = True
+            self._settled_until = 0
             self.books.configure(settings)
             self._recall()
 
@@ -105,6 +107,7 @@ class Pool:
         books.last_end = max(books.last_end, ended)
         self.books.last_scheduled = max(self.books.last_scheduled, served)
         self.books.changed.add(team)
+        self._settled_until = 0
 
     def resume(self, uid: str, before: int) -> None:
         """Take up a promise that was made before a restart; of several, the most urgent run's."""
@@ -135,22 +138,24 @@ class Pool:
         if self.books.ends and self.books.ends[0][0] < now:
             self.promises.note("LostCapacity")  # a run holds on beyond its latest end
         starts: list[Start] = []
-        self.fault = ""
+        looks = [self._aside.look_again]
+        self._guard.forget()
         if self.exists and not self.books.settings.on_hold:
-            try:
-                for start in self._policy.propose(self.books, now):
-                    self.fault = self._refusal(start)
-                    if self.fault:
-                        break
-                    starts.append(self._admit(start, now))
-            except Exception as error:
-                self.fault = self._failed(error)
+            starts += [self._admit(start, now) for start in self._guard.starts(now)]
+            looks.append(self.books.look_again)
         self._promise()
-        looks = [look for look in (self._aside.look_again, self.books.look_again) if look is not None]
-        return Plan(tuple(starts), self.books.reservation, min(looks, default=None))
+        look_again = min((look for look in looks if look is not None), default=None)
+        # What time alone changes: what was asked for, and that a run holds on beyond its latest end.
+        ends = self.books.ends[bisect_left(self.books.ends, (now + 1,)) :][:1]
+        self._settled_until = min(look_again or now + HORIZON, *(until for until, _ in ends), now + HORIZON)
+        return Plan(tuple(starts), self.books.reservation, look_again)
 
     def why(self, uid: str, now: int) -> Wait | None:
         """Return why a run waits; None when it does not wait here, or would start at the next look."""
+        return self._why(uid, now, left=now < self._settled_until)
+
+    def _why(self, uid: str, now: int, *, left: bool) -> Wait | None:
+        """Say why; of a run that was left in line, a policy's silence does not mean that it would start."""
         aside, run = self._aside.runs.get(uid), self.books.waiting.get(uid)
         if aside is None and run is None:
             return None
@@ -161,12 +166,11 @@ class Pool:
         if aside is not None:
             return aside[1]
         assert run is not None
-        if self.fault:
-            return Wait(WaitReason.HELD_BACK, self.fault)
-        try:
-            wait = self._policy.why(self.books, run, now)
-        except Exception as error:
-            return Wait(WaitReason.HELD_BACK, self._failed(error))
+        if self._guard.fault:
+            return Wait(WaitReason.HELD_BACK, self._guard.fault)
+        wait = self._guard.why(run, now) or explain.lack(self.books, run)
+        if wait is None and left:
+            wait = self._guard.silence
         ahead = self._started.ahead_of(run)
         return wait._replace(message=f"{wait.message}; {ahead} went ahead") if wait and ahead else wait
 
@@ -201,12 +205,22 @@ class Pool:
             run = run._replace(team=_NEWCOMER)  # asking about any number of teams must not fill the books
         self.books.wait(run)
         try:
-            wait, ahead = self.why(run.uid, now), explanation.place_in_team(self.books, run) - 1
+            wait, ahead = self._why(run.uid, now, left=False), explanation.place_in_team(self.books, run) - 1
             if wait is not None and wait.reason is WaitReason.BEHIND_OWN and ahead:
                 wait = self.why(self.books.teams[run.team].lines[run.weight].head.uid, now)
-            return ahead, wait
         finally:
             self.books.withdraw(run.uid)
+        return ahead, self._guard.silence if wait is None and self._is_silent(now) else wait
+
+    def _is_silent(self, now: int) -> bool:
+        """Whether the policy says nothing of a run that it left in line: so it may of one that comes."""
+        left = next(iter(self.books.waiting.values()), None) if now < self._settled_until else None
+        return left is not None and self._guard.why(left, now) is None
+
+    @property
+    def fault(self) -> str:
+        """What the policy did wrong at the last look, or said since when it was asked why; "" for nothing."""
+        return self._guard.fault or self._guard.misspoke
 
     @property
     def waiting(self) -> int:
@@ -218,28 +232,7 @@ class Pool:
         known = self.books.teams.get(team)
         return self._aside.of[team] + (sum(map(len, known.lines.values())) if known is not None else 0)
 
-    def _failed(self, error: Exception) -> str:
-        return f"policy {self._policy.name} failed: {type(error).__name__}: {error}"
-
-    # -- bounds ----------------------------------------------------------------------------------
-
-    def _refusal(self, start: Start) -> str:
-        """Return why a proposed start must not be; "" when it may."""
-        run, books = start.run, self.books
-        longest = books.settings.start_timeout_seconds
-        if books.waiting.get(run.uid) is not run:
-            fault = ", which does not wait"
-        elif not fits(books.free, run.request):
-            fault = ", which does not fit what is free"
-        elif books.nodes is not None and not books.nodes.fits(run.request, start.avoid_node):
-            fault = ", which does not fit any node that it may be on"
-        elif not (isinstance(start.start_seconds, int) and 0 < start.start_seconds <= longest):
-            fault = f" with a start time of {start.start_seconds} s; it must be 1 to {longest}"
-        elif (stop := rules.limit_stop(books.teams[run.team], run)) is not None:
-            fault = f", which its team's limit stops: {stop.value}"
-        else:
-            return ""
-        return f"policy {self._policy.name} proposed {run.name or run.uid}{fault}"
+    # -- what was decided ------------------------------------------------------------------------
 
     def _admit(self, start: Start, now: int) -> Start:
         run, books = start.run, self.books
@@ -284,6 +277,7 @@ class Pool:
             self.books.moved.add(run.team)
 
     def _withdraw(self, uid: str) -> Run | None:
+        self._settled_until = 0
         run = self._aside.take(uid)
         if run is None:
             return self.books.withdraw(uid)

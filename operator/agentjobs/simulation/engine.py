@@ -31,7 +31,7 @@ def simulate(runs: Iterable[TraceRun], setup: Setup, policy: Policy, pool_name: 
     """Replay runs to the end of the last one.
 
     Raises:
-        PolicyError: when the policy fails, or proposes what must not start.
+        PolicyError: when the policy fails, proposes what must not start, or says what cannot be.
     """
     return Engine(setup, policy, pool_name).replay(iter(runs))
 
@@ -73,7 +73,9 @@ class Engine:
             look = self._decide(now)
         for uid, waiting in self._waiting.items():
             wait = self._pool.why(uid, now)
-            self._tally.left_waiting(waiting.said, wait.reason.value if wait else "HeldBack")
+            self._stop_at_fault()
+            assert wait is not None  # nothing has changed since the last look left it in line
+            self._tally.left_waiting(waiting.said, wait.reason.value)
         return self._tally.result(self._pool.promises.outcomes)
 
     def _end(self, now: int) -> None:
@@ -121,8 +123,7 @@ class Engine:
     def _decide(self, now: int) -> int | None:
         """Start what the pool starts; return when time alone may change something."""
         plan = self._pool.decide(now)
-        if self._pool.fault:
-            raise PolicyError(self._pool.fault)
+        self._stop_at_fault()
         for start in plan.starts:
             run = start.run
             said, within_share = self._waiting.pop(run.uid)
@@ -134,4 +135,8 @@ class Engine:
             self._pool.hold(Holding(run.uid, run.team, run.critical, run.request, until))
             self._tally.started(said, now, within_share=within_share, backfill=start.backfill)
         self._tally.looked([start.run.weight for start in plan.starts])
-        return plan.look_again if plan.look_again is None or plan.look_again > now else now + 1
+        return plan.look_again
+
+    def _stop_at_fault(self) -> None:
+        if self._pool.fault:
+            raise PolicyError(self._pool.fault)

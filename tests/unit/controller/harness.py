@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from typing import Any
 from unittest.mock import patch
@@ -18,6 +18,7 @@ from agentjobs.controller import loop as loops
 from agentjobs.controller.loop import Loop
 from agentjobs.errors import ApiError
 from agentjobs.scheduling.fairshare import FairShare
+from agentjobs.scheduling.policies import Policy
 from tests.unit.cluster.fake_api import JSON, FakeApi, HungUpError, RefusedError, Request
 from tests.unit.runs.objects import CREATED
 
@@ -138,6 +139,7 @@ class Cluster:
         self.session = MemorySession(self.api)
         self.loop: Loop
         self.leadership = Leading()
+        self.make_policy: Callable[[], Policy] = FairShare
         self.pool(maxConcurrency=1)
 
     @asynccontextmanager
@@ -147,7 +149,7 @@ class Cluster:
         for name, value in session.items():
             setattr(self.session, name, value)
         with patch.object(loops, "now_micros", clock):
-            self.loop = Loop(self.session, FairShare, self.leadership)
+            self.loop = Loop(self.session, self.make_policy, self.leadership)
             task = asyncio.create_task(self.loop.run())
             await self.calm()
             assert not task.done(), task.exception()

@@ -121,12 +121,10 @@ def _hole_is_true(world: World, pool: Pool, uid: str, longest: int) -> None:
     run = pool.books.waiting[uid]
     assert run.timeout_seconds > longest >= LEAST_TIMEOUT_SECONDS, f"a false hole: {uid}"
     for seconds in (longest, longest + 1):
-        pool.books.withdraw(uid)
-        pool.books.wait(run._replace(timeout_seconds=seconds))
+        pool.wait(run._replace(timeout_seconds=seconds))
         starts = pool.why(uid, world.now) is None
         assert starts == (seconds == longest), f"a false hole: {uid}, {seconds} s"
-    pool.books.withdraw(uid)
-    pool.books.wait(run)
+    pool.wait(run)
 
 
 class Promises:

@@ -155,7 +155,7 @@ def test_whose_numbers_moved() -> None:
 
 
 def test_unknown_runs_are_no_error() -> None:
-    pool = Pool("pool", Scene().pool._policy)
+    pool = Pool("pool", FairShare())
     pool.leave("nobody")
     pool.leave("nobody", ended=START)
     pool.hold(Holding("a-1", "a", False, amounts(), None))

@@ -1,8 +1,8 @@
 """Replays that a person can check by hand, and that the same always gives the same."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, cast
 
 import pytest
 
@@ -11,7 +11,7 @@ from agentjobs.errors import PolicyError
 from agentjobs.scheduling.books import Books
 from agentjobs.scheduling.fairshare import FairShare
 from agentjobs.scheduling.model import SECOND, PoolSettings, Run, Start, TeamSettings, Wait
-from agentjobs.scheduling.policies import Fifo, PriorityOnly
+from agentjobs.scheduling.policies import Fifo, Policy, PriorityOnly
 from agentjobs.scheduling.resources import Amounts, Bounds
 from agentjobs.simulation.engine import simulate
 from agentjobs.simulation.files import opened
@@ -175,9 +175,46 @@ class _Raises(_Late):
         raise LookupError("no idea")
 
 
-def test_a_policy_that_fails_ends_the_replay() -> None:
-    with pytest.raises(PolicyError, match="policy raises failed: LookupError: no idea"):
-        simulate([run("a", 0)], setup(), _Raises())
+class _Impatient(_Late):
+    name: ClassVar[str] = "impatient"
+
+    def propose(self, books: Books, now: int) -> Iterator[Start]:
+        books.look_again = now
+        return iter(())
+
+
+class _Mumbles(_Late):
+    name: ClassVar[str] = "mumbles"
+
+    def propose(self, *_: object) -> Iterator[Start]:
+        return iter(())
+
+    def why(self, *_: object) -> Wait | None:
+        return cast("Wait", "because")
+
+
+class _Silent(_Mumbles):
+    name: ClassVar[str] = "silent"
+
+    def why(self, *_: object) -> Wait | None:
+        return None
+
+
+@pytest.mark.parametrize(
+    ("policy", "message"),
+    [
+        (_Raises, "policy raises failed: LookupError: no idea"),
+        (_Impatient, "policy impatient asked to look again at 0; it must be whole microseconds after 0"),
+        (_Mumbles, "policy mumbles said 'because', which is no Wait"),
+    ],
+)
+def test_a_policy_that_fails_ends_the_replay(policy: Callable[[], Policy], message: str) -> None:
+    with pytest.raises(PolicyError, match=message):
+        simulate([run("a", 0)], setup(), policy())
+
+
+def test_what_a_policy_leaves_for_ever_without_a_reason_is_told() -> None:
+    assert simulate([run("a", 0), run("a", 5)], setup(), _Silent()).reasons == {"HeldBack": 2}
 
 
 @pytest.mark.parametrize("name", ["helios", "philly"])
