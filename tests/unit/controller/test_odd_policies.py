@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 
@@ -16,7 +16,7 @@ from agentjobs.scheduling.policies import Policy
 from agentjobs.scheduling.resources import Amounts
 from tests.unit.cluster.virtual import in_virtual_time
 from tests.unit.controller.harness import Cluster, clock
-from tests.unit.scheduling.odd import Odd, fails
+from tests.unit.scheduling.odd import Odd
 
 
 def odd_and_good(odd: Policy) -> Callable[[], Policy]:
@@ -28,6 +28,10 @@ def odd_and_good(odd: Policy) -> Callable[[], Policy]:
 def asks_for_the_past(books: Books) -> Iterator[Start]:
     books.look_again = clock() - 1
     return iter(())
+
+
+def exits(_: Books) -> NoReturn:
+    raise SystemExit("bye")
 
 
 def reserves_for_ever(books: Books) -> Iterator[Start]:
@@ -45,7 +49,7 @@ def reserves_for_ever(books: Books) -> Iterator[Start]:
         (None, Wait(WaitReason.HELD_BACK, "\ud800"), "policy odd said Wait("),
         (asks_for_the_past, None, "policy odd asked to look again at "),
         (reserves_for_ever, None, "policy odd reserved Reservation("),
-        (fails(SystemExit("bye")), None, "policy odd failed: "),
+        (exits, None, "policy odd failed: SystemExit: bye"),
         (lambda _: None, None, "policy odd proposed None, which is no iterator of Starts"),
     ],
 )
