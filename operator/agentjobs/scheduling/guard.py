@@ -47,7 +47,6 @@ class Guard:
         told = books.reservation
         if books.look_again is not None and books.look_again <= now:
             books.look_again = None  # that look is this one
-        self.forget()
         try:
             proposed = self._policy.propose(books, now)
             if not isinstance(proposed, Iterable):

@@ -9,7 +9,7 @@ from agentjobs.scheduling import explain, explanation
 from agentjobs.scheduling.aside import Aside
 from agentjobs.scheduling.books import Books
 from agentjobs.scheduling.explanation import Explanation, Started
-from agentjobs.scheduling.guard import HORIZON, Guard
+from agentjobs.scheduling.guard import Guard
 from agentjobs.scheduling.model import Holding, Plan, PoolSettings, Reservation, Run, Start, Wait, WaitReason
 from agentjobs.scheduling.nodes import shrank
 from agentjobs.scheduling.policies import Policy
@@ -34,7 +34,8 @@ class Pool:
         self._guard = Guard(policy, self.books)
         self._aside = Aside(name)
         self._looked = 0  # when it was last decided
-        self._settled_until = 0  # till then whom the last look left in line would not start: nothing changed
+        self._look_again: int | None = None
+        self._settled = False  # nothing has changed since the last look
         self._started = Started()
         self._resumed: dict[str, int] = {}  # promises of before a restart, until the first look
 
@@ -48,7 +49,7 @@ class Pool:
             elif shrank(self.books.settings.nodes, settings.nodes):
                 self.promises.note("LostCapacity")
             self.exists = True
-            self._settled_until = 0
+            self._settled = False
             self.books.configure(settings)
             self._recall()
 
@@ -107,7 +108,7 @@ class Pool:
         books.last_end = max(books.last_end, ended)
         self.books.last_scheduled = max(self.books.last_scheduled, served)
         self.books.changed.add(team)
-        self._settled_until = 0
+        self._settled = False
 
     def resume(self, uid: str, before: int) -> None:
         """Take up a promise that was made before a restart; of several, the most urgent run's."""
@@ -137,22 +138,18 @@ class Pool:
         self._take_up()
         if self.books.ends and self.books.ends[0][0] < now:
             self.promises.note("LostCapacity")  # a run holds on beyond its latest end
-        starts: list[Start] = []
-        looks = [self._aside.look_again]
+        asked = self.exists and not self.books.settings.on_hold
         self._guard.forget()
-        if self.exists and not self.books.settings.on_hold:
-            starts += [self._admit(start, now) for start in self._guard.starts(now)]
-            looks.append(self.books.look_again)
+        starts = [self._admit(start, now) for start in self._guard.starts(now)] if asked else []
+        looks = (self._aside.look_again, self.books.look_again if asked else None)
         self._promise()
-        look_again = min((look for look in looks if look is not None), default=None)
-        # What time alone changes: what was asked for, and that a run holds on beyond its latest end.
-        ends = self.books.ends[bisect_left(self.books.ends, (now + 1,)) :][:1]
-        self._settled_until = min(look_again or now + HORIZON, *(until for until, _ in ends), now + HORIZON)
-        return Plan(tuple(starts), self.books.reservation, look_again)
+        self._look_again = min((look for look in looks if look is not None), default=None)
+        self._settled = True
+        return Plan(tuple(starts), self.books.reservation, self._look_again)
 
     def why(self, uid: str, now: int) -> Wait | None:
         """Return why a run waits; None when it does not wait here, or would start at the next look."""
-        return self._why(uid, now, left=now < self._settled_until)
+        return self._why(uid, now, left=self._is_settled(now))
 
     def _why(self, uid: str, now: int, *, left: bool) -> Wait | None:
         """Say why; of a run that was left in line, a policy's silence does not mean that it would start."""
@@ -214,8 +211,18 @@ class Pool:
 
     def _is_silent(self, now: int) -> bool:
         """Whether the policy says nothing of a run that it left in line: so it may of one that comes."""
-        left = next(iter(self.books.waiting.values()), None) if now < self._settled_until else None
+        left = next(iter(self.books.waiting.values()), None) if self._is_settled(now) else None
         return left is not None and self._guard.why(left, now) is None
+
+    def _is_settled(self, now: int) -> bool:
+        """Whether a look would start none of those that the last one left in line: nothing has changed.
+
+        Time alone changes what was asked for, and whether a run holds on beyond its latest end.
+        """
+        if not self._settled or (self._look_again is not None and now >= self._look_again):
+            return False
+        position = bisect_left(self.books.ends, (self._looked + 1,))
+        return all(now < until for until, _ in self.books.ends[position : position + 1])
 
     @property
     def fault(self) -> str:
@@ -277,7 +284,7 @@ class Pool:
             self.books.moved.add(run.team)
 
     def _withdraw(self, uid: str) -> Run | None:
-        self._settled_until = 0
+        self._settled = False
         run = self._aside.take(uid)
         if run is None:
             return self.books.withdraw(uid)

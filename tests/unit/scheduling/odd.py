@@ -130,3 +130,11 @@ class Ashamed(Nameless):
     @property
     def name(self) -> str:
         raise ValueError("no name")
+
+
+class Numbered(Nameless):
+    name = 7
+
+
+class Blank(Nameless):
+    name = ""

@@ -14,7 +14,9 @@ from agentjobs.scheduling.resources import Amounts, Bounds
 from tests.unit.scheduling.odd import (
     NOW,
     Ashamed,
+    Blank,
     Nameless,
+    Numbered,
     Odd,
     UnspeakableError,
     all_at_once,
@@ -66,7 +68,8 @@ WORDS = "whole microseconds after 1000000000000"
         (fails(SystemExit()), 1, "failed: SystemExit"),
         (fails(UnspeakableError()), 1, "failed: UnspeakableError: it cannot say what"),
         (fails(ValueError("two\nlines \ud800")), 1, "failed: ValueError: two\\nlines \\ud800"),
-        (fails(ValueError("x" * 300)), 1, f"failed: ValueError: {'x' * 200}…"),
+        (fails(ValueError("x" * 200)), 1, f"failed: ValueError: {'x' * 200}"),
+        (fails(ValueError("x" * 201)), 1, f"failed: ValueError: {'x' * 200}…"),
         # what is set; compiled, the books themselves refuse what is of another type
         (sets("reservation", lambda _: "red-1"), 1, ""),
         (sets("look_again", lambda _: "soon"), 1, ""),
@@ -135,7 +138,7 @@ def test_nodes_hold_whatever_a_policy_does() -> None:
     assert scene.pool.fault == "policy odd proposed red-1, which does not fit any node that it may be on"
 
 
-@pytest.mark.parametrize("policy", [Nameless(), Ashamed()])
+@pytest.mark.parametrize("policy", [Nameless(), Ashamed(), Numbered(), Blank()])
 def test_a_policy_without_a_name_goes_by_its_class(policy: Any) -> None:
     scene = busy(policy)
     assert scene.pool.decide(NOW).starts == ()
@@ -186,6 +189,7 @@ def test_a_reservation_and_a_time_to_look_again_are_taken_and_stay() -> None:
         assert (scene.pool.fault, plan.reservation, plan.look_again) == ("", held, NOW + 10)
     # It has passed: that the policy left it there is no fault.
     assert scene.pool.decide(NOW + 10)[1:] == (held, None)
+    assert scene.pool.fault == ""
     scene.pool.leave("red-1")
     assert scene.pool.decide(NOW + 11)[1:] == (None, None)
     assert scene.pool.fault == ""

@@ -156,6 +156,7 @@ def test_whose_numbers_moved() -> None:
 
 def test_unknown_runs_are_no_error() -> None:
     pool = Pool("pool", FairShare())
+    assert pool.why("nobody", START) is None
     pool.leave("nobody")
     pool.leave("nobody", ended=START)
     pool.hold(Holding("a-1", "a", False, amounts(), None))

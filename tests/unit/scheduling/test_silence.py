@@ -7,7 +7,7 @@ import pytest
 
 from agentjobs.scheduling.books import Books
 from agentjobs.scheduling.fairshare import FairShare
-from agentjobs.scheduling.model import SECOND, Run, Start, Wait, WaitReason
+from agentjobs.scheduling.model import SECOND, Holding, Run, Start, Wait, WaitReason
 from agentjobs.scheduling.resources import Bounds
 from tests.unit.scheduling.scene import DEFAULT, Scene, amounts, team
 
@@ -40,9 +40,9 @@ def why(scene: Scene, uid: str, later: int = 0) -> Wait | None:
     return scene.pool.why(uid, scene.now * SECOND + later)
 
 
-def preview(scene: Scene, owner: str) -> Wait | None:
+def preview(scene: Scene, owner: str, later: int = 0) -> Wait | None:
     run = Run("new", "d", owner, DEFAULT, False, scene.now * SECOND, 1_000, amounts(), 600)
-    return scene.pool.preview(run, scene.now * SECOND)[1]
+    return scene.pool.preview(run, scene.now * SECOND + later)[1]
 
 
 def test_a_run_that_the_last_look_left_in_line_is_told_that_no_reason_is_given() -> None:
@@ -103,13 +103,17 @@ def test_time_alone_may_change_what_starts() -> None:
     scene = Scene(Asks(), slots=2)
     scene.submit("blue-1")
     scene.look()
-    assert [why(scene, "blue-1", later) for later in (5 * SECOND - 1, 5 * SECOND)] == [SILENT, None]
-    overdue = Scene(Never(), slots=3)
+    for asks in (why, preview):
+        assert [asks(scene, "blue-1", later) for later in (5 * SECOND - 1, 5 * SECOND)] == [SILENT, None]
+    overdue = Scene(Never(), slots=4)
     overdue.running("red-1", ends_in=0)
     overdue.running("red-2", ends_in=7)
     overdue.submit("blue-1")
     overdue.look()
     assert [why(overdue, "blue-1", later) for later in (7 * SECOND - 1, 7 * SECOND)] == [SILENT, None]
+    overdue.pool.hold(Holding("red-3", "red", False, amounts(), overdue.now * SECOND + 1))
+    overdue.look()
+    assert [why(overdue, "blue-1", later) for later in (0, 1)] == [SILENT, None]
 
 
 def test_a_newcomer_would_not_start_where_runs_are_left_without_a_reason() -> None:
