@@ -27,7 +27,7 @@ _HELP = {
     WaitReason.INSUFFICIENT_GPU: "a run that holds GPUs ends",
     WaitReason.NO_NODE_FITS: "runs end on one node, or a node is added",
     WaitReason.BEHIND_RESERVATION: "the holder of the reservation starts",
-    WaitReason.HELD_BACK: "what the policy waits for; where it failed, it is mended",
+    WaitReason.HELD_BACK: "what the policy waits for comes; if the policy failed, its author mends it",
 }
 
 _OF_NODES = frozenset(
