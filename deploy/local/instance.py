@@ -71,6 +71,8 @@ class Instance(ABC):
             if self.record.operator:
                 self._operator()
             self._pool()
+            if self.record.operator:
+                install.pool_in_force(self.kubectl)
             return already
 
     def down(self) -> bool:
@@ -184,8 +186,6 @@ class Instance(ABC):
         """The default pool: after the operator, which has a say in it."""
         with self.console.phase("pool") as phase:
             install.pool(self.kubectl, self.record.slots)
-            if self.record.operator:
-                install.pool_in_force(self.kubectl)
             phase.result = f"`default` with {self.record.slots} slots"
 
     def _write_env(self) -> None:
