@@ -6,6 +6,7 @@ from array import array
 from collections.abc import Mapping
 
 from agentjobs.scheduling.model import SECOND
+from agentjobs.simulation.ranks import at_ranks
 from agentjobs.simulation.svg import Axis, Line, chart
 
 _WAIT = Axis(
@@ -36,7 +37,7 @@ def waits(title: str, groups: Mapping[str, array[int]]) -> str:
 
 def _curve(waits: array[int]) -> list[tuple[float, float]]:
     """Return (seconds, part of the runs that had started by then), at most so many points."""
-    ordered = sorted(waits)
-    count = len(ordered)
+    count = len(waits)
     ranks = sorted({max(1, count * step // _POINTS) for step in range(_POINTS + 1)})
-    return [(max(1.0, ordered[rank - 1] / SECOND), rank / count) for rank in ranks]
+    found = zip(at_ranks(waits, ranks), ranks, strict=True)
+    return [(max(1.0, wait / SECOND), rank / count) for wait, rank in found]

@@ -13,6 +13,7 @@ from rich.text import Text
 from agentjobs.apis.agentjob import Priority
 from agentjobs.scheduling.model import SECOND
 from agentjobs.scheduling.resources import Bounds
+from agentjobs.simulation.ranks import at_ranks
 from agentjobs.simulation.tally import Part, Result
 
 DAY = 86_400
@@ -38,12 +39,11 @@ class Waits(NamedTuple):
     @classmethod
     def of(cls, waits: array[int]) -> Waits:
         """Return the percentiles of waits in microseconds: the wait of a run that so many did not exceed."""
-        ordered = sorted(waits)
-        if not ordered:
+        count = len(waits)
+        if not count:
             return cls(0, None, None, None, None)
-        last = len(ordered) - 1
-        p50, p95, p99 = (ordered[min(last, -(-len(ordered) * part // 100) - 1)] for part in (50, 95, 99))
-        return cls(len(ordered), *(wait / SECOND for wait in (p50, p95, p99, ordered[-1])))
+        found = at_ranks(waits, (-(-count * part // 100) for part in (50, 95, 99, 100)))
+        return cls(count, *(wait / SECOND for wait in found))
 
 
 def merged(parts: Iterable[Part]) -> Part:
@@ -75,13 +75,12 @@ def by_team(result: Result) -> dict[str, Part]:
 
 def as_json(result: Result, trace: str, policy: str, capacity: Bounds) -> dict[str, Any]:
     """Return everything that a replay found, as JSON has it."""
-    whole = merged(result.parts.values())
     return {
         "trace": trace,
         "policy": policy,
         "capacity": capacity._asdict(),
         "spanSeconds": result.span / SECOND,
-        "all": _part(whole),
+        "all": _part(merged(result.parts.values())),
         "classes": {priority.value: _part(part) for priority, part in by_class(result).items()},
         "teams": {
             team: {**_part(part), "lastEndSeconds": _end(result, team)}
