@@ -7,7 +7,10 @@ and `runSeconds`; and, by default as for an AgentJob, `priority`, `pool`, `cpuMi
 
 from __future__ import annotations
 
+import json
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from itertools import chain
 from typing import Any, TextIO, TypeVar
 
@@ -28,6 +31,10 @@ _Resource = TypeVar("_Resource", AgentPool, AgentTeam)
 
 _LINE_LIMIT = 1_000_000  # characters; an AgentTeam with many members is long
 _DEFAULTS = ResourceRequirements()
+_NODES = (
+    "pool {} has what its nodes offer, which the trace does not say; only maxConcurrency, --slots, --cores "
+    "and --gpus limit it"
+)
 _COLUMNS = frozenset(
     {
         "run",
@@ -74,11 +81,13 @@ def read_jsonl(lines: TextIO, file: str, pool_name: str | None) -> Trace:
             f"choose one with --pool: {', '.join(sorted(pools))}",
             value=pool_name,
         )
+    pool = pools[name].spec if name in pools else None
     return Trace(
         in_order(_runs(chain(first, rows), name), "submitted"),
         name,
-        pools[name].spec if name in pools else None,
+        pool,
         {team: resource.spec for team, resource in teams.items()},
+        _NODES.format(name) if pool and pool.capacity and pool.capacity.nodes is not None else "",
     )
 
 
@@ -109,7 +118,25 @@ def _rows(lines: TextIO, file: str) -> Iterator[Row]:
             raise TraceError(file, f"is no JSON: {error}", "correct the line", line=number) from None
         if not isinstance(values, dict):
             raise TraceError(file, "is no JSON object", "write one object a line", line=number)
+        _no_key_twice(text, values, file, number)
         yield Row(file, number, values)
+
+
+def _no_key_twice(text: str, values: Mapping[str, object], file: str, line: int) -> None:
+    """Refuse a line in which a key is there twice: of such, JSON has the last one count in silence."""
+    texts = len(values) + [*map(type, values.values())].count(str)
+    if text.count('"') == 2 * texts:
+        return  # every quote belongs to a key or a text that was read: no second look, which takes long
+
+    def look(pairs: list[tuple[str, object]]) -> None:
+        for key, count in Counter(key for key, _ in pairs).items():
+            if count > 1:
+                raise TraceError(
+                    file, f"is there {count} times", "keep one", line=line, column=f"column {key}"
+                )
+
+    with suppress(RecursionError):  # nested deeper than anything of ours: refused for what it is
+        json.loads(text, object_pairs_hook=look)
 
 
 def _resource(row: Row) -> AgentPool | AgentTeam:

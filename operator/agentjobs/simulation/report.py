@@ -18,12 +18,12 @@ from agentjobs.simulation.tally import Part, Result
 
 DAY = 86_400
 _TEAMS_SHOWN = 15
-# By resource: the word for people, and how many of our units are one of theirs.
+# By resource: the words for people, of one and of several, and how many of our units are one of theirs.
 _UNITS = {
-    "slots": ("slots", 1),
-    "cpu_millicores": ("cores", 1000),
-    "memory_mb": ("GiB", 1024),
-    "gpu_count": ("GPUs", 1),
+    "slots": ("slot", "slots", 1),
+    "cpu_millicores": ("core", "cores", 1000),
+    "memory_mb": ("GiB", "GiB", 1024),
+    "gpu_count": ("GPU", "GPUs", 1),
 }
 
 
@@ -151,8 +151,9 @@ def _plain(name: str) -> Text:
 
 
 def _amount(name: str, top: int) -> str:
-    word, size = _UNITS[name]
-    return f"{top / size:,.0f} {word}"
+    one, several, size = _UNITS[name]
+    amount = f"{top / size:,.0f}"
+    return f"{amount} {one if amount == '1' else several}"
 
 
 def _end(result: Result, team: str) -> float | None:
@@ -170,7 +171,7 @@ def _summary(found: Mapping[str, Any]) -> Table:
     table.add_row("capacity", ", ".join(capacity) or "not limited")
     table.add_row("runs started, over", f"{whole['runs']:,}, {seconds(found['spanSeconds'])}")
     for name, part in found["utilisation"].items():
-        table.add_row(f"{_UNITS[name][0]} held", percent(part))
+        table.add_row(f"{_UNITS[name][1]} held", percent(part))
     table.add_row("slots free while a run waited", percent(found["idleWhileWaiting"]))
     table.add_row(
         "Jain's index of shares held while waiting", "-" if found["jain"] is None else f"{found['jain']:.3f}"

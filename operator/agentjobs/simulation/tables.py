@@ -11,7 +11,7 @@ from __future__ import annotations
 import csv
 from collections import Counter
 from collections.abc import Iterator
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from agentjobs.errors import TraceError
 from agentjobs.scheduling.model import SECOND
@@ -27,6 +27,9 @@ from agentjobs.simulation.trace import (
     clean,
     in_order,
 )
+
+if TYPE_CHECKING:
+    from _csv import Reader
 
 _MOST_COLUMNS = 200
 _LINE_LIMIT = 100_000  # characters
@@ -55,6 +58,7 @@ _CHOSEN = (
     "checksum of the row; without a timeout it is the next of 10 min, 1, 2, 6, 12 h, 1, 3, 7, 30, 90 days; "
     f"without a memory size it is {MEMORY_MB:,} MiB"
 )
+_UNKNOWN = "unknown"  # the team of the runs of which SWF says -1
 
 
 def read_csv(lines: TextIO, file: str, team_column: str) -> Trace:
@@ -84,13 +88,12 @@ def _listed(header: list[str]) -> str:
     return names if len(names) <= 300 else f"{names[:297]}..."
 
 
-def _csv_runs(
-    rows: Iterator[list[str]], file: str, header: list[str], team_column: str
-) -> Iterator[tuple[Row, TraceRun]]:
+def _csv_runs(rows: Reader, file: str, header: list[str], team_column: str) -> Iterator[tuple[Row, TraceRun]]:
     now = 0
-    line = 1
+    following = rows.line_num + 1  # where the next row begins: one with line breaks in its texts has several
     try:
-        for line, values in enumerate(rows, start=2):
+        for number, values in enumerate(rows, start=2):
+            line, following = following, rows.line_num + 1
             if not values:
                 continue
             if len(values) != len(header):
@@ -98,13 +101,14 @@ def _csv_runs(
                 raise TraceError(file, rule, "correct the line", line=line)
             row = Row(file, line, dict(zip(header, values, strict=True)))
             now += row.whole("interval") * SECOND
-            yield row, _csv_run(row, line, now, team_column)
+            yield row, _csv_run(row, number, now, team_column)
     except csv.Error as error:
-        raise TraceError(file, f"is no CSV: {error}", "correct the line", line=line + 1) from None
+        raise TraceError(file, f"is no CSV: {error}", "correct the line", line=following) from None
 
 
-def _csv_run(row: Row, line: int, now: int, team_column: str) -> TraceRun:
-    name = row.text("u_id", default=str(line))
+def _csv_run(row: Row, number: int, now: int, team_column: str) -> TraceRun:
+    """Return a run; without a name it has the number of its row, whatever line breaks are in its texts."""
+    name = row.text("u_id", default=str(number))
     seconds = row.whole("run_time")
     return TraceRun(
         name,
@@ -131,7 +135,8 @@ def read_swf(lines: TextIO, file: str, team_column: str) -> Trace:
     if team_column not in ("user", "group", "executable", "queue", "partition"):
         way_out = "SWF has user, group, executable, queue and partition"
         raise TraceError(file, f"cannot name a team by {team_column!r}", way_out)
-    return Trace(in_order(_swf_runs(lines, file, team_column), "submit"), note=_CHOSEN)
+    note = f"where the {team_column} is -1, the team is {_UNKNOWN}; {_CHOSEN}"
+    return Trace(in_order(_swf_runs(lines, file, team_column), "submit"), note=note)
 
 
 def _swf_runs(lines: TextIO, file: str, team_column: str) -> Iterator[tuple[Row, TraceRun]]:
@@ -153,9 +158,10 @@ def _swf_run(row: Row, seconds: int, team_column: str) -> TraceRun:
     cores = max(row.whole("asked_processors", least=-1), row.whole("processors", least=-1), 1)
     memory = max(row.whole("asked_memory", least=-1), row.whole("memory", least=-1))  # KB a processor
     timeout = row.whole("asked_time", least=-1)
+    team = row.text(team_column)
     return TraceRun(
         name,
-        row.text(team_column),
+        _UNKNOWN if team == "-1" else team,
         chosen_class(name),
         row.whole("submit") * SECOND,
         seconds,

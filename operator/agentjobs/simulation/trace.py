@@ -52,7 +52,7 @@ class Trace:
         pool: the pool's settings, where the trace has them.
         teams: by team id, those that have settings.
         runs: can be read once.
-        note: what the reader chose because the trace does not say it.
+        note: what the trace does not say, and what the reader chose instead.
     """
 
     runs: Iterator[TraceRun]
@@ -115,9 +115,9 @@ class Row:
 
     def error(self, column: str, rule: str, way_out: str) -> TraceError:
         """Return an error about one value of this line."""
-        value = self.values.get(column)
-        if value is None:
+        if column not in self.values:
             rule = "is missing"
+        value = self.values.get(column)
         return TraceError(self.file, rule, way_out, line=self.line, column=f"column {column}", value=value)
 
 
