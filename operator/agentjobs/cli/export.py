@@ -13,13 +13,14 @@ import sys
 import time
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from typing import Any, TextIO
+from typing import Any
 
 import msgspec
 
 from agentjobs.apis import nesting, times
 from agentjobs.apis.agentjob import Priority, ResourceRequirements
 from agentjobs.apis.records import Metadata, Stored, Wire, lenient
+from agentjobs.cli.output import standard_output
 from agentjobs.cluster import paths
 from agentjobs.cluster.session import Session
 from agentjobs.scheduling.model import SECOND
@@ -76,14 +77,17 @@ class _Page(Wire):
     items: list[msgspec.Raw] = msgspec.field(default_factory=list)
 
 
-def run(out: TextIO) -> None:
-    """Write the trace of the cluster that KUBECONFIG names.
+def run() -> None:
+    """Print the trace of the cluster that KUBECONFIG names.
 
     Raises:
         ApiError: when the cluster cannot be read.
+        OutputError: when the standard output cannot be written.
     """
-    for line in lines(*asyncio.run(_read()), time.time_ns() // 1000):
-        print(line, file=out)
+    found = asyncio.run(_read())
+    with standard_output("utf-8") as out:  # as any reader of traces expects it
+        for line in lines(*found, time.time_ns() // 1000):
+            print(line, file=out)
 
 
 def lines(
@@ -96,12 +100,12 @@ def lines(
     """
     for pool in pools:
         yield manifest("AgentPool", pool["metadata"]["name"], _pool(pool))
-    for team in teams:
+    for team in _in_force(teams):
         yield manifest("AgentTeam", team["metadata"]["name"], _chosen(team, _OF_TEAMS))
     runs = sorted(_runs(jobs, now), key=lambda found: (found[1].submitted, found[1].name))
     left_out = len(jobs) - len(runs)
     if left_out:
-        print(f"agentjobs: {left_out:,} runs that ended without a start are left out", file=sys.stderr)
+        _say(f"runs left out, because they ended without a start: {left_out:,}")
     for pool_name, found in runs:
         yield write_run(found, pool_name)
 
@@ -146,10 +150,25 @@ def _pool(pool: Mapping[str, Any]) -> dict[str, Any]:
             spec["capacity"] = {"fixed": fixed}
         else:
             name = pool["metadata"]["name"]
-            print(
-                f"agentjobs: what the nodes of pool {name} offer is not known; not limited", file=sys.stderr
-            )
+            _say(f"what the nodes of pool {name} offer is not known; not limited")
     return spec
+
+
+def _in_force(teams: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Yield the AgentTeams, the oldest first; of several with one id the oldest, as in the operator."""
+    holders: dict[str, str] = {}
+    for team in sorted(teams, key=_age):
+        name = team["metadata"]["name"]
+        team_id = (team.get("spec") or {}).get("teamId") or name
+        if holders.setdefault(team_id, name) == name:
+            yield team
+        else:
+            _say(f"AgentTeam {name} left out: {holders[team_id]}, which is older, has its id {team_id}")
+
+
+def _age(team: dict[str, Any]) -> tuple[int, str]:
+    metadata = team["metadata"]
+    return times.parse(metadata.get("creationTimestamp")) or 0, metadata["name"]
 
 
 def _chosen(resource: Mapping[str, Any], fields: tuple[str, ...]) -> dict[str, Any]:
@@ -207,3 +226,7 @@ def _run(metadata: Metadata, spec: _Spec, status: Stored, seconds: int) -> Trace
         Amounts(1, asked.cpu_millicores, asked.memory_mb, asked.gpu_count),
         asked.timeout_seconds,
     )
+
+
+def _say(remark: str) -> None:
+    print(f"agentjobs: {remark}", file=sys.stderr)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -20,12 +19,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         options = _parser().parse_args(arguments)
         command: Callable[[argparse.Namespace], None] = options.command
         command(options)
-        sys.stdout.flush()
     except AgentJobsError as error:
         print(f"agentjobs: {error}", file=sys.stderr)
         return 1
-    except BrokenPipeError:  # whoever read has seen enough; Python would complain once more at its exit
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except BrokenPipeError:  # whoever read has seen enough, and needs no words
         return 1
     except KeyboardInterrupt:
         print("agentjobs: interrupted", file=sys.stderr)
@@ -148,7 +145,7 @@ def _export(_: argparse.Namespace) -> None:
     # Imported when it is needed: speaking to a cluster takes a second to import.
     from agentjobs.cli import export
 
-    export.run(sys.stdout)
+    export.run()
 
 
 if __name__ == "__main__":

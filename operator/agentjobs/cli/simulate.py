@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import replace
-from pathlib import Path
 
 from rich.console import Console
 from rich.status import Status
 
 from agentjobs import policy_loader
-from agentjobs.errors import AgentJobsError, OutputError
+from agentjobs.cli.output import standard_output, write
+from agentjobs.errors import AgentJobsError
 from agentjobs.scheduling.model import TeamSettings
 from agentjobs.scheduling.resources import Bounds
 from agentjobs.scheduling.rules import counted
@@ -36,7 +35,7 @@ def run(options: argparse.Namespace) -> None:
         AgentJobsError: for a trace or a policy that cannot be used, or a file that cannot be written.
     """
     make = policy_loader.load(options.policy)
-    console, notes = Console(), Console(stderr=True)
+    notes = Console(stderr=True)
     with notes.status("reading …") as status:
         sized = _sized(options, status)
         with _opened(options) as trace:
@@ -47,15 +46,16 @@ def run(options: argparse.Namespace) -> None:
         raise AgentJobsError(f"{options.trace.name} has no run of pool {trace.pool_name}")
     capacity = pool.settings.capacity
     found = report.as_json(result, options.trace.name, options.policy, capacity)
-    console.print(report.tables(found))
+    with standard_output() as out:
+        Console(file=out).print(report.tables(found))
     for text in _remarks(options, result, note, sized=sized is not None):
         notes.print(text, highlight=False, style="dim", markup=False)
     if options.json:
-        _write(options.json, json.dumps(found, indent=2, ensure_ascii=False) + "\n")
+        write(options.json, json.dumps(found, indent=2, ensure_ascii=False) + "\n")
     if options.plot:
         groups = {name.value: part.waits for name, part in report.by_class(result).items()}
         title = f"{options.trace.name}: {options.policy}"
-        _write(options.plot, plots.waits(title, groups))
+        write(options.plot, plots.waits(title, groups))
 
 
 def what_if(pool: Setup, options: argparse.Namespace, sized: Bounds | None) -> Setup:
@@ -125,11 +125,3 @@ def _remarks(options: argparse.Namespace, result: Result, note: str, *, sized: b
 def _each(flags: Iterable[dict[str, int]]) -> Iterator[tuple[str, int]]:
     for flag in flags:
         yield from flag.items()
-
-
-def _write(path: Path, text: str) -> None:
-    try:
-        path.write_text(text)
-    except OSError as error:
-        raise OutputError(f"{path} cannot be written: {error.strerror or error}") from error
-    print(f"written: {path}", file=sys.stderr)

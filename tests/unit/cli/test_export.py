@@ -84,7 +84,7 @@ async def test_runs_take_what_they_took_and_those_that_have_not_ended_what_other
         "gpuCount": 1,
         "timeoutSeconds": 900,
     }
-    assert capsys.readouterr().err == "agentjobs: 1 runs that ended without a start are left out\n"
+    assert capsys.readouterr().err == "agentjobs: runs left out, because they ended without a start: 1\n"
 
 
 async def test_without_any_that_ended_a_run_takes_its_timeout(api: FakeApi, session: Session) -> None:
@@ -115,6 +115,27 @@ async def test_pools_and_teams_come_without_what_is_nobodys_business(
         {"teamId": "Blue", "pools": {"gpu": {"weight": 3}}},
     ]
     assert "the nodes of pool new" in capsys.readouterr().err
+
+
+async def test_of_two_teams_with_one_id_the_older_one_is_written(
+    api: FakeApi, session: Session, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def team(name: str, created: str, weight: int, **more: str) -> None:
+        metadata = {"name": name, "creationTimestamp": f"2026-11-{created}T12:00:00Z"}
+        api.put("agentteams", {"metadata": metadata, "spec": {**more, "pools": {"gpu": {"weight": weight}}}})
+
+    team("blue", "29", 1)
+    team("later", "30", 2, teamId="blue")
+    team("older", "28", 3, teamId="blue")
+    team("red", "30", 4)
+    path = tmp_path / "t.jsonl"
+    path.write_text("".join(json.dumps(line) + "\n" for line in await exported(session)))
+    with opened(path) as trace:
+        assert {name: spec.pools["gpu"].weight for name, spec in trace.teams.items()} == {"blue": 3, "red": 4}
+    assert capsys.readouterr().err == (
+        "agentjobs: AgentTeam blue left out: older, which is older, has its id blue\n"
+        "agentjobs: AgentTeam later left out: older, which is older, has its id blue\n"
+    )
 
 
 async def test_what_is_exported_can_be_replayed(api: FakeApi, session: Session, tmp_path: Path) -> None:

@@ -55,6 +55,11 @@ def test_it_prints_tables(
     assert err == ""
 
 
+def test_one_of_a_thing_is_named_as_one(trace: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["simulate", trace, "--slots", "1", "--cores", "1", "--gpus", "1"]) == 0
+    assert "1 slot, 1 core, 1 GPU " in capsys.readouterr().out
+
+
 def test_flags_change_the_pool_the_teams_and_the_policy(trace: str, tmp_path: Path) -> None:
     # Once b has run, a still leaves one of the two slots free for it.
     assert longest(trace, tmp_path) == {"a": 30, "b": 10}

@@ -97,6 +97,11 @@ def test_what_is_written_is_read_again(tmp_path: Path) -> None:
     assert read(tmp_path, "t.jsonl", write_run(run, "default") + "\n") == [run]
 
 
+def test_a_text_may_have_quotes_and_be_the_same_as_a_key(tmp_path: Path) -> None:
+    (run,) = read(tmp_path, "t.jsonl", lines({**RUN, "run": 'r "run"', "team": "team", "pool": "default"}))
+    assert (run.name, run.team) == ('r "run"', "team")
+
+
 def test_the_class_and_timeout_that_are_chosen() -> None:
     classes = [chosen_class(str(row)) for row in range(10_000)]
     parts = {priority: classes.count(priority) / 10_000 for priority in Priority}
@@ -148,6 +153,8 @@ SWF = "1 10 5 100 4 -1 -1 8 3600 1024 1 3 1 -1 2 -1 -1 -1\n"
         ("t.csv", HEADER + "1,blue,1\n", "line 2: has 3 columns, the header 9; correct the line"),
         ("t.csv", HEADER + 'x"\0\n', "line 2: has a byte of value 0; is it a trace?"),
         ("t.csv", HEADER + "x" * 200_000, "line 2: is longer than 100,000 characters; is it a trace?"),
+        ("t.csv", 'user,interval,run_time\n"a\nb",0,5\nc,0,x\n', "line 4, column run_time: 'x' is not"),
+        ("t.csv", 'user,interval,run_time\na,0,5\n"b\n' + "c,0,5\n" * 9, "line 3: has 1 columns, the"),
         ("t.csv", "a," * 500, "line 1: has 501 columns; is it a CSV file?"),
         (
             "t.csv",
@@ -193,6 +200,18 @@ SWF = "1 10 5 100 4 -1 -1 8 3600 1024 1 3 1 -1 2 -1 -1 -1\n"
             "line 1, AgentPool: spec.maxConcurrency: 0",
         ),
         ("t.jsonl", lines({"kind": "Pod"}), "column kind: 'Pod' is neither AgentPool nor AgentTeam; leave"),
+        ("t.jsonl", lines({"kind": None}), "column kind: is neither AgentPool nor AgentTeam; leave the line"),
+        (
+            "t.jsonl",
+            '{"run":"r\\"s","team":"t","submitted":0,"runSeconds":1, "runSeconds" : 2}',
+            "t.jsonl, line 1, column runSeconds: is there 2 times; keep one",
+        ),
+        ("t.jsonl", '{"run":"r","\\u0072un":"s"}', "line 1, column run: is there 2 times; keep one"),
+        (
+            "t.jsonl",
+            lines(TEAM) + lines(POOL).replace('"spec": {', '"spec": {"maxConcurrency": 1, '),
+            "t.jsonl, line 2, column maxConcurrency: is there 2 times; keep one",
+        ),
         (
             "t.jsonl",
             lines(POOL, RUN, TEAM),
