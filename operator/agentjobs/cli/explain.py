@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 from urllib.parse import quote
 
+from agentjobs.cli.output import standard_output
 from agentjobs.errors import OperatorError
 
 _TIMEOUT_SECONDS = 10
@@ -22,17 +23,16 @@ def run(options: argparse.Namespace) -> None:
 
     Raises:
         OperatorError: nobody answers, the answer is no explanation, or it is that there is no such run.
+        OutputError: when the standard output cannot be written.
     """
     found = _asked(options.operator, options.namespace, options.name)
-    if options.json:
-        print(json.dumps(found, indent=2))
-        return
     try:
-        lines = list(_lines(found))
+        lines = [json.dumps(found, indent=2)] if options.json else [_plain(line) for line in _lines(found)]
     except (KeyError, TypeError) as error:
         raise OperatorError(f"{options.operator} is not the operator of this version: {error!r}") from error
-    for line in lines:
-        print("".join(each if each.isprintable() else "?" for each in line))
+    with standard_output() as out:
+        for line in lines:
+            print(line, file=out)
 
 
 def _asked(operator: str, namespace: str, name: str) -> dict[str, Any]:
@@ -84,6 +84,10 @@ def _lines(found: dict[str, Any]) -> Iterator[str]:
     if waits["wentAhead"]:
         yield f"  ahead   {waits['wentAhead']} started while it waited"
     yield f"  starts  {_promise(waits)}"
+
+
+def _plain(line: str) -> str:
+    return "".join(each if each.isprintable() else "?" for each in line)
 
 
 def _promise(waits: dict[str, Any]) -> str:

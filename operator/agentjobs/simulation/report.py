@@ -176,9 +176,7 @@ def _summary(found: Mapping[str, Any]) -> Table:
     table.add_row(
         "Jain's index of shares held while waiting", "-" if found["jain"] is None else f"{found['jain']:.3f}"
     )
-    table.add_row(
-        "started at once, of runs that their team's share has room for", percent(whole["instantWithinShare"])
-    )
+    table.add_row("started at once, of runs within their team's share", percent(whole["instantWithinShare"]))
     table.add_row("starts while a more urgent run waited", f"{found['startsPastMoreUrgent']:,}")
     table.add_row("started in a hole before a reservation", f"{found['backfilled']:,}")
     table.add_row("promises kept", f"{found['promises']['kept']:,}")
@@ -197,7 +195,7 @@ def _waits(what: str, parts: Mapping[str, Mapping[str, Any]]) -> Table:
     more = len(parts) - len(shown)
     caption = f"and {more} more {what}s, in the JSON file" if more else None
     table = Table(title=f"wait by {what}", title_justify="left", caption=caption, caption_justify="left")
-    table.add_column(what)
+    table.add_column(what, overflow="fold")  # teams are told apart, however long their names are
     headings = ("runs", "p50", "p95", "p99", "longest", "at once within share", "refused")
     for heading in headings:
         table.add_column(heading, justify="right")

@@ -1,5 +1,6 @@
 """`agentjobs explain` as a person calls it, and what an operator may answer."""
 
+import io
 import json
 import threading
 from collections.abc import Iterator
@@ -165,3 +166,11 @@ def test_other_answers_are_told_in_a_line(
 def test_an_operator_that_is_not_there(url: str, words: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["explain", "x", "--operator", url]) == 1
     assert words in capsys.readouterr().err
+
+
+def test_a_terminal_gets_what_it_has(operator: Operator, monkeypatch: pytest.MonkeyPatch) -> None:
+    operator.says({**RUN, "waits": {**WAITS, "holeSeconds": 90}})
+    content = io.BytesIO()
+    monkeypatch.setattr("sys.stdout", io.TextIOWrapper(content, encoding="ascii"))
+    assert main(["explain", "blue-7"]) == 0
+    assert b"with timeoutSeconds ? 90 it would start now" in content.getvalue()

@@ -176,6 +176,18 @@ def test_names_are_shown_as_they_are_and_move_no_cursor(
     assert "\x1b" not in capsys.readouterr().err
 
 
+def test_long_names_of_teams_are_shown_whole(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    path = tmp_path / "t.csv"
+    path.write_text(f"user,interval,run_time\n{'x' * 60}-1,0,1\n{'x' * 60}-2,0,1\n")
+    assert main(["simulate", str(path)]) == 0
+    out = capsys.readouterr().out
+    assert "-1 " in out
+    assert "-2 " in out
+
+
 def test_a_trace_without_runs_is_an_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "t.csv"
     path.write_text("user,interval,run_time\n")
