@@ -7,7 +7,8 @@ from fractions import Fraction
 import msgspec
 
 from agentjobs.apis import quantities
-from agentjobs.apis.records import Object, PodCondition, Record, Wire, lenient
+from agentjobs.apis.jobrecords import PodCondition
+from agentjobs.apis.records import Object, Record, Wire, lenient
 from agentjobs.scheduling.resources import NOTHING, Amounts
 
 _GPU = "nvidia.com/gpu"

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from agentjobs.apis import idempotency, nesting, times
-from agentjobs.apis.names import ANNOTATION_RUN, LABEL_ATTEMPT, LABEL_RUN_UID, SIMULATION_PREFIX
+from agentjobs.apis.names import SIMULATION_PREFIX
 from agentjobs.apis.runstatus import TERMINAL_PHASES
 
 T = TypeVar("T")
@@ -94,10 +94,10 @@ class Object(Wire):
     status: msgspec.Raw = msgspec.field(default_factory=lambda: msgspec.Raw(b"{}"))
 
 
-_OBJECT = msgspec.json.Decoder(Object)
+OBJECT = msgspec.json.Decoder(Object)
 _WHOLE = msgspec.json.Decoder(dict[str, Any])
 _NOTHING: Mapping[str, str] = MappingProxyType({})
-_SPEC_FIELDS = 3  # their level in an object
+SPEC_FIELDS = 3  # their level in an object
 
 
 class Record:
@@ -143,7 +143,7 @@ class AgentJobRecord(Record):
     )
 
     def __init__(self, raw: bytes | msgspec.Raw) -> None:
-        found = nesting.decode(raw, _OBJECT, _SPEC_FIELDS)
+        found = nesting.decode(raw, OBJECT, SPEC_FIELDS)
         super().__init__(found.metadata)
         self.generation = found.metadata.generation
         head = lenient(found.spec, Head)
@@ -179,109 +179,13 @@ class SettingsRecord(Record):
     __slots__ = ("generation", "spec", "status")
 
     def __init__(self, raw: bytes | msgspec.Raw) -> None:
-        found = nesting.decode(raw, _OBJECT, _SPEC_FIELDS)
+        found = nesting.decode(raw, OBJECT, SPEC_FIELDS)
         super().__init__(found.metadata)
         self.generation = found.metadata.generation
-        whole = nesting.decode(raw, _WHOLE, _SPEC_FIELDS)
+        whole = nesting.decode(raw, _WHOLE, SPEC_FIELDS)
         self.spec: Any = whole.get("spec") or {}
         status = whole.get("status")
         self.status: dict[str, Any] = status if isinstance(status, dict) else {}
-
-
-class JobCondition(Wire):
-    type: str = ""
-    status: str = ""
-    reason: str | None = None
-    message: str | None = None
-    last_transition_time: str | None = None
-
-
-class JobStatus(Wire):
-    conditions: list[JobCondition] = []
-
-
-class JobRecord(Record):
-    """A `batch/v1` Job that carries our labels."""
-
-    __slots__ = ("annotation", "attempt", "finished", "run_uid")
-
-    def __init__(self, raw: bytes | msgspec.Raw) -> None:
-        found = nesting.decode(raw, _OBJECT, _SPEC_FIELDS)
-        super().__init__(found.metadata)
-        self.run_uid = found.metadata.labels.get(LABEL_RUN_UID, "")
-        self.attempt = found.metadata.labels.get(LABEL_ATTEMPT, "")
-        self.annotation = found.metadata.annotations.get(ANNOTATION_RUN, "")
-        conditions = lenient(found.status, JobStatus).conditions
-        self.finished = next(
-            (c for c in conditions if c.type in ("Complete", "Failed") and c.status == "True"), None
-        )
-
-
-class Running(Wire):
-    started_at: str | None = None
-
-
-class Waiting(Wire):
-    reason: str | None = None
-    message: str | None = None
-
-
-class Terminated(Wire):
-    exit_code: int = 0
-    reason: str | None = None
-    message: str | None = None
-    started_at: str | None = None
-    finished_at: str | None = None
-
-
-class ContainerState(Wire):
-    waiting: Waiting | None = None
-    running: Running | None = None
-    terminated: Terminated | None = None
-
-
-class ContainerStatus(Wire):
-    name: str = ""
-    state: ContainerState = msgspec.field(default_factory=ContainerState)
-
-
-class PodCondition(Wire):
-    type: str = ""
-    status: str = ""
-    reason: str | None = None
-    message: str | None = None
-
-
-class PodStatus(Wire):
-    phase: str = ""
-    reason: str | None = None
-    message: str | None = None
-    conditions: list[PodCondition] = []
-    container_statuses: list[ContainerStatus] = []
-
-
-class PodSpec(Wire):
-    node_name: str = ""
-    active_deadline_seconds: int | None = None
-
-
-class PodRecord(Record):
-    """A pod that carries our labels."""
-
-    __slots__ = ("attempt", "deadline", "node", "run_uid", "status")
-
-    def __init__(self, raw: bytes | msgspec.Raw) -> None:
-        found = nesting.decode(raw, _OBJECT, _SPEC_FIELDS)
-        super().__init__(found.metadata)
-        self.run_uid = found.metadata.labels.get(LABEL_RUN_UID, "")
-        self.attempt = found.metadata.labels.get(LABEL_ATTEMPT, "")
-        self.status = lenient(found.status, PodStatus)
-        spec = lenient(found.spec, PodSpec)
-        self.node, self.deadline = spec.node_name, spec.active_deadline_seconds
-
-    @property
-    def terminal(self) -> bool:
-        return self.status.phase in ("Succeeded", "Failed")
 
 
 def lenient(raw: msgspec.Raw, kind: type[T]) -> T:

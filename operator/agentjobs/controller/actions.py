@@ -13,7 +13,8 @@ import msgspec
 
 from agentjobs import metrics
 from agentjobs.apis import names, times
-from agentjobs.apis.records import AgentJobRecord, JobRecord, PodRecord
+from agentjobs.apis.jobrecords import JobRecord, PodRecord
+from agentjobs.apis.records import AgentJobRecord
 from agentjobs.apis.runstatus import Phase
 from agentjobs.cluster import paths
 from agentjobs.cluster.network import NetworkPolicies

@@ -11,7 +11,8 @@ from typing import Any, Protocol
 
 from agentjobs import metrics
 from agentjobs.apis import names, times
-from agentjobs.apis.records import AgentJobRecord, JobRecord, PodRecord, SettingsRecord
+from agentjobs.apis.jobrecords import JobRecord, PodRecord
+from agentjobs.apis.records import AgentJobRecord, SettingsRecord
 from agentjobs.apis.runstatus import Phase
 from agentjobs.cluster import paths
 from agentjobs.cluster.lease import Term

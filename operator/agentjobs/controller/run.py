@@ -6,7 +6,8 @@ from collections.abc import Iterable
 
 from agentjobs.apis import times
 from agentjobs.apis.agentjob import ResourceRequirements
-from agentjobs.apis.records import AgentJobRecord, Attempted, JobRecord, PodRecord
+from agentjobs.apis.jobrecords import JobRecord, PodRecord
+from agentjobs.apis.records import AgentJobRecord, Attempted
 from agentjobs.apis.runstatus import Phase
 from agentjobs.runs import identity
 from agentjobs.runs.cancel import Cause, canceled

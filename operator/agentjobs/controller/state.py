@@ -10,24 +10,18 @@ import asyncio
 from collections.abc import Callable, Iterable, Mapping
 
 from agentjobs.apis import times
-from agentjobs.apis.agentjob import Priority
-from agentjobs.apis.records import AgentJobRecord, JobRecord, PodRecord
-from agentjobs.apis.sharing import policy_run
+from agentjobs.apis.jobrecords import JobRecord, PodRecord
+from agentjobs.apis.records import AgentJobRecord
+from agentjobs.controller.booked import as_holding, as_waiting
 from agentjobs.controller.catalogue import Catalogue
 from agentjobs.controller.drains import Drains
 from agentjobs.controller.run import Run
-from agentjobs.errors import InvalidRunError
 from agentjobs.runs import decision as decisions
-from agentjobs.runs import spec as specs
 from agentjobs.runs.decision import Decision
-from agentjobs.scheduling import model
 from agentjobs.scheduling.model import Holding, Start, Wait
 from agentjobs.scheduling.policies import Policy
 from agentjobs.scheduling.pool import Pool
-from agentjobs.scheduling.reservation import latest_end
 from agentjobs.scheduling.resources import Amounts
-
-_ONE_SLOT = Amounts(slots=1)
 
 Offered = Callable[[Mapping[str, str], Mapping[str, Holding]], dict[str, Amounts]]
 
@@ -198,8 +192,8 @@ class State:
             self.pools[run.booked].leave(run.uid)
         run.booked = pool.name
         if run.holds:
-            pool.hold(self._as_holding(run))
-        elif run.waits and (waiting := self._as_waiting(run)) is not None:
+            pool.hold(as_holding(run))
+        elif run.waits and (waiting := as_waiting(run, self.catalogue)) is not None:
             pool.wait(waiting, run.not_before)
         else:
             # Its end counts from the moment it holds nothing, not from when that is stored: in between its
@@ -286,38 +280,3 @@ class State:
             run.posted = True
         run.started = run.started or times.parse(status.started_at)
         run.completed = run.completed or times.parse(status.completed_at)
-
-    def _as_waiting(self, run: Run) -> model.Run | None:
-        """Return the run as the policy sees it; a spec that cannot be read ends the run instead."""
-        record = run.record
-        assert record is not None
-        if run.request is None:
-            try:
-                run.request = specs.read(record.spec).resources
-            except InvalidRunError as error:
-                run.failure = (error.reason, str(error))
-                return None
-        return policy_run(
-            uid=record.uid,
-            namespace=record.namespace,
-            team=record.team,
-            priority=record.priority,
-            asked=run.request,
-            pool=self.catalogue.pools.get(record.pool),
-            created=run.created,
-            version=run.version,
-            name=f"{record.name} ({record.priority})",
-        )
-
-    def _as_holding(self, run: Run) -> Holding:
-        """Return what a run holds; of one whose decision cannot be read, one slot without a known end."""
-        decision = run.decision or run.given_up
-        if decision is None:
-            team = run.record.team if run.record is not None else ""
-            return Holding(run.uid, team, False, _ONE_SLOT, None)
-        until = decision.until
-        if run.started is not None:
-            until = latest_end(run.started, 0, decision.timeout_seconds)
-        node = next((pod.node for pod in run.live_pods() if pod.node), None)
-        critical = decision.priority == Priority.CRITICAL
-        return Holding(run.uid, decision.team, critical, decision.request, until, node)

@@ -12,8 +12,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from agentjobs.apis import times
+from agentjobs.apis.jobrecords import ContainerStatus, JobRecord, PodRecord, Terminated
 from agentjobs.apis.names import AGENT_CONTAINER
-from agentjobs.apis.records import ContainerStatus, JobRecord, PodRecord, Terminated
 from agentjobs.apis.runstatus import Phase
 from agentjobs.runs import result
 from agentjobs.runs.result import Returned

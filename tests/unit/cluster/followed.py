@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager, suppress
 import msgspec
 
 from agentjobs.apis import names
-from agentjobs.apis.records import JobRecord
+from agentjobs.apis.jobrecords import JobRecord
 from agentjobs.cluster import paths
 from agentjobs.cluster.reflector import Reflector
 from agentjobs.cluster.session import Session

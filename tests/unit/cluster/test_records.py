@@ -11,7 +11,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from agentjobs.apis import times
-from agentjobs.apis.records import AgentJobRecord, JobRecord, PodRecord, Record, as_dict
+from agentjobs.apis.jobrecords import JobRecord, PodRecord
+from agentjobs.apis.records import AgentJobRecord, Record, as_dict
 
 JSON = dict[str, Any]
 METADATA = {

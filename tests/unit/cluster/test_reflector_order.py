@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agentjobs.apis.records import JobRecord
+from agentjobs.apis.jobrecords import JobRecord
 from agentjobs.cluster import reflector
 from tests.unit.cluster.fake_api import FakeApi
 from tests.unit.cluster.followed import Followed, a_job, encoded, synced

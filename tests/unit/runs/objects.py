@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from agentjobs.apis import names, times
-from agentjobs.apis.records import JobRecord, PodRecord
+from agentjobs.apis.jobrecords import JobRecord, PodRecord
 from agentjobs.runs.decision import Decision
 
 UID = "6f0cfb6a-0a0e-4d0c-9d0a-3f2f5b1c7d11"

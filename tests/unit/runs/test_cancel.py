@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from agentjobs.apis.records import JobRecord, PodRecord
+from agentjobs.apis.jobrecords import JobRecord, PodRecord
 from agentjobs.runs.cancel import Cause, canceled
 from agentjobs.runs.observe import observe
 from tests.unit.runs.objects import JSON, ended, failed, job, pod, running, waiting

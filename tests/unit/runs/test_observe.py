@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import pytest
 
 from agentjobs.apis import times
-from agentjobs.apis.records import JobRecord, PodRecord
+from agentjobs.apis.jobrecords import JobRecord, PodRecord
 from agentjobs.runs.observe import observe
 from tests.unit.runs.objects import (
     ENDED,
