@@ -4,7 +4,7 @@ import pytest
 
 from agentjobs.scheduling.nodes import Nodes
 from agentjobs.scheduling.resources import Amounts
-from tests.unit.scheduling.scene import HIGH, Scene, amounts
+from tests.unit.scheduling.scene import CRITICAL, HIGH, Scene, amounts
 
 GIB = 1_024
 
@@ -85,3 +85,31 @@ def test_nodes_remember_a_thousand_requests_and_answer_the_same_for_more() -> No
             assert nodes.fitting(amounts(cpu=cpu)) == fitting
         nodes.take("n1", amounts(cpu=100))
     assert len(nodes._fitting) == 1_000
+
+
+@pytest.mark.parametrize(
+    ("nodes", "cause"),
+    [
+        ({"n1": Amounts(0, 4_000, 2_048), "n2": Amounts(0, 1_000)}, "MoreUrgentClass"),
+        ({"n1": Amounts(0, 5_000, 2_048)}, "MoreUrgentClass"),
+        ({"n1": Amounts(0, 3_999, 4_096)}, "LostCapacity"),
+        ({"n1": Amounts(0, 4_000, 1_024)}, "LostCapacity"),
+        ({"n2": Amounts(0, 4_000, 2_048)}, "LostCapacity"),
+    ],
+)
+def test_only_nodes_that_offer_less_or_go_break_a_promise(nodes: dict[str, Amounts], cause: str) -> None:
+    """A more urgent run takes what a-1 was promised; what happened first is the cause that counts."""
+    before = {"n1": Amounts(0, 4_000, 2_048)}
+    scene = Scene(nodes=before, share_percent=100)
+    scene.running("b-1", amounts(cpu=3_000), node="n1")
+    scene.submit("a-1", request=amounts(cpu=3_000))
+    assert scene.look() == []
+    scene.configure(nodes=nodes)
+    scene.submit("c-1", CRITICAL, amounts(cpu=3_000))
+    scene.look()
+    scene.configure(nodes=before)
+    scene.finish("b-1")
+    assert scene.look(100) == ["c-1"]
+    scene.finish("c-1")
+    assert scene.look(900) == ["a-1"]
+    assert scene.pool.promises.outcomes[cause] == 1
