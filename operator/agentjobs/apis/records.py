@@ -157,8 +157,8 @@ class AgentJobRecord(Record):
         self.spec: bytes = b""
         self.simulation: Mapping[str, str] = _NOTHING
         if self.status.terminal:
-            phase, generation = sys.intern(self.status.phase), self.status.observed_generation
-            self.status = Stored(phase=phase, observed_generation=generation)
+            phase, reason = sys.intern(self.status.phase), sys.intern(self.status.reason or "") or None
+            self.status = Stored(phase, reason, self.status.observed_generation)
         else:
             self.spec = bytes(found.spec)
             self.simulation = simulation(found.metadata.annotations)

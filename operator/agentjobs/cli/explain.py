@@ -7,6 +7,7 @@ import json
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
+from http.client import HTTPException
 from typing import Any
 from urllib.parse import quote
 
@@ -45,7 +46,7 @@ def _asked(operator: str, namespace: str, name: str) -> dict[str, Any]:
     except urllib.error.HTTPError as error:
         with error:
             raise OperatorError(_message(error.read(_MOST_BYTES), f"{url}: {error.code}")) from error
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, HTTPException) as error:
         reason = getattr(error, "reason", None) or error
         raise OperatorError(f"the operator does not answer at {operator}: {reason}; see --help") from error
     try:

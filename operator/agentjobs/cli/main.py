@@ -10,7 +10,7 @@ from pathlib import Path
 
 from agentjobs import policy_loader
 from agentjobs.cli import explain, simulate
-from agentjobs.cli.values import number, pairs, unlimited_or
+from agentjobs.cli.values import filled, number, pairs, unlimited_or
 from agentjobs.errors import AgentJobsError
 
 
@@ -66,8 +66,8 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _explain(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("name", metavar="NAME", help="of the AgentJob")
-    parser.add_argument("-n", "--namespace", default="default", metavar="NAMESPACE")
+    parser.add_argument("name", type=filled, metavar="NAME", help="of the AgentJob")
+    parser.add_argument("-n", "--namespace", type=filled, default="default", metavar="NAMESPACE")
     parser.add_argument(
         "--operator",
         default=os.environ.get("AGENTJOBS_METRICS_URL") or "http://127.0.0.1:8080",

@@ -6,6 +6,13 @@ from argparse import ArgumentTypeError
 from collections.abc import Callable
 
 
+def filled(text: str) -> str:
+    """Read a text that is not empty."""
+    if not text.strip():
+        raise ArgumentTypeError("it is empty")
+    return text
+
+
 def number(least: int, most: int) -> Callable[[str], int]:
     """Return a reader of whole numbers within bounds."""
 

@@ -2,6 +2,7 @@
 
 import io
 import json
+import socket
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -161,6 +162,7 @@ def test_other_answers_are_told_in_a_line(
         ("http://127.0.0.1:99999999", "the operator does not answer at http://127.0.0.1:99999999: "),
         ("file:///etc", "--operator: 'file:///etc' is no URL; it begins with http:// or https://"),
         ("", "--operator: '' is no URL; "),
+        ("http://a b", "the operator does not answer at http://a b: "),
     ],
 )
 def test_an_operator_that_is_not_there(url: str, words: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -174,3 +176,25 @@ def test_a_terminal_gets_what_it_has(operator: Operator, monkeypatch: pytest.Mon
     monkeypatch.setattr("sys.stdout", io.TextIOWrapper(content, encoding="ascii"))
     assert main(["explain", "blue-7"]) == 0
     assert b"with timeoutSeconds ? 90 it would start now" in content.getvalue()
+
+
+def test_what_answers_may_speak_something_else(capsys: pytest.CaptureFixture[str]) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def answer() -> None:
+            with server.accept()[0] as connection:
+                connection.recv(1000)
+                connection.sendall(b"SSH-2.0-server\r\n")
+
+        thread = threading.Thread(target=answer)
+        thread.start()
+        assert main(["explain", "x", "--operator", f"http://127.0.0.1:{server.getsockname()[1]}"]) == 1
+        thread.join()
+    assert "the operator does not answer at http://127.0.0.1:" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("arguments", [[""], ["x", "-n", " "]])
+def test_a_name_that_is_empty(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["explain", *arguments])
+    assert "it is empty" in capsys.readouterr().err

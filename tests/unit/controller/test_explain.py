@@ -47,7 +47,8 @@ async def test_a_run_that_waits_and_others() -> None:
         # One that is over, and one that nobody knows.
         cluster.ends("first")
         await cluster.calm()
-        assert told(cluster, "first")["phase"] == "SUCCEEDED"
+        ended = told(cluster, "first")
+        assert (ended["phase"], ended["reason"]) == ("SUCCEEDED", "Completed")
         assert explained(cluster.loop, "agents", "nobody", clock()) is None
         assert explained(cluster.loop, "elsewhere", "first", clock()) is None
 

@@ -109,7 +109,10 @@ def test_the_policy_of_the_page_is_short_and_works() -> None:
     assert len(body) <= 20
     scene = busy(found["ShortestFirst"]())
     assert scene.look() == ["red-1", "blue-2"]
-    assert scene.why("blue-1") == "HeldBack"
+    assert scene.why("blue-1") == "NoFreeSlot"
+    scene.submit("red-9", timeout=60)
+    assert (scene.why("blue-1"), scene.why("red-9")) == ("HeldBack", "NoFreeSlot")
     assert scene.message("blue-1") == "runs of less than 900 s go first"
+    assert preview(Scene(found["ShortestFirst"](), slots=1), "red") is None
     limited = busy(found["ShortestFirst"](), slots=4, teams={"blue": team(limit=Bounds(1))})
     assert limited.look() == ["red-1", "blue-2"]
