@@ -47,4 +47,4 @@ def _lacks(made: object) -> list[str]:
     name = getattr(made, "name", None)
     named = isinstance(name, str) and name.strip()
     methods = [method for method in ("propose", "why") if not callable(getattr(made, method, None))]
-    return ([] if named else ["no name"]) + [f"no method {method}" for method in methods]
+    return ([] if named else ["no attribute name"]) + [f"no method {method}" for method in methods]

@@ -77,8 +77,11 @@ class Shy(Exits):
 @pytest.mark.parametrize(
     ("thing", "message"),
     [
-        ("NoPolicy", "is no policy: it has no name, no method propose, no method why; see docs/policies.md"),
-        ("Nameless", "is no policy: it has no name; see docs/policies.md"),
+        (
+            "NoPolicy",
+            "is no policy: it has no attribute name, no method propose, no method why; see docs/policies.md",
+        ),
+        ("Nameless", "is no policy: it has no attribute name; see docs/policies.md"),
         ("Exits", "cannot be loaded: SystemExit: bye"),
         ("Shy", "cannot be loaded: UnspeakableError: it cannot say what"),
     ],

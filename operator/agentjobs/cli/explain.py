@@ -48,7 +48,10 @@ def _asked(operator: str, namespace: str, name: str) -> dict[str, Any]:
             raise OperatorError(_message(error.read(_MOST_BYTES), f"{url}: {error.code}")) from error
     except (OSError, ValueError, HTTPException) as error:
         reason = getattr(error, "reason", None) or error
-        raise OperatorError(f"the operator does not answer at {operator}: {reason}; see --help") from error
+        raise OperatorError(
+            f"the operator does not answer at {operator}: {reason}; name where it does with --operator, or "
+            "AGENTJOBS_METRICS_URL (`. .local/env` on the local cluster)"
+        ) from error
     try:
         found = json.loads(content)
     except ValueError:
@@ -72,16 +75,16 @@ def _lines(found: dict[str, Any]) -> Iterator[str]:
     waits = found.get("waits")
     if waits is None:
         reason = f" ({found['reason']})" if found["reason"] else ""
-        yield f"{name} of {whose} does not wait: {found['phase']}{reason}"
+        phase = "it is being deleted" if found["deleting"] else f"{found['phase']}{reason}"
+        yield f"{name} of {whose} does not wait: {phase}"
         return
     yield f"{name} of {whose} waits"
     if waits["reason"]:
         yield f"  why     {waits['reason']}: {waits['message']}"
     yield f"  helps   {waits['unblocks']}"
-    yield (
-        f"  place   {waits['placeInTeam']} in its team and class, {waits['place']} of all "
-        "if teams take turns by their weights"
-    )
+    if waits["placeInTeam"]:
+        of_all = f", {waits['place']} of all if teams take turns by their weights" if waits["place"] else ""
+        yield f"  place   {waits['placeInTeam']} in its team and class{of_all}"
     if waits["wentAhead"]:
         yield f"  ahead   {waits['wentAhead']} started while it waited"
     yield f"  starts  {_promise(waits)}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import replace
@@ -25,6 +26,7 @@ from agentjobs.simulation.tally import Result
 from agentjobs.simulation.trace import Trace, TraceRun
 
 AS_IS = -1  # of --max-pending, where None stands for unlimited
+_NAMED = 5  # other pools
 _EVERY = 5000  # runs between two looks at how far it is
 
 
@@ -41,14 +43,14 @@ def run(options: argparse.Namespace) -> None:
         with _opened(options) as trace:
             pool = what_if(setup.of_trace(trace), options, sized)
             result = simulate(_counted(trace.runs, status), pool, make(), trace.pool_name)
-            note = trace.note
+            note, others = trace.note, trace.others
     if not result.parts:
         raise AgentJobsError(f"{options.trace.name} has no run of pool {trace.pool_name}")
     capacity = pool.settings.capacity
     found = report.as_json(result, options.trace.name, options.policy, capacity)
     with standard_output() as out:
         Console(file=out).print(report.tables(found))
-    for text in _remarks(options, result, note, sized=sized is not None):
+    for text in _remarks(options, result, note, others, sized=sized is not None):
         notes.print(text, highlight=False, style="dim", markup=False)
     if options.json:
         write(options.json, json.dumps(found, indent=2, ensure_ascii=False) + "\n")
@@ -111,11 +113,16 @@ def _counted(runs: Iterable[TraceRun], status: Status) -> Iterator[TraceRun]:
         yield run
 
 
-def _remarks(options: argparse.Namespace, result: Result, note: str, *, sized: bool) -> Iterator[str]:
+def _remarks(
+    options: argparse.Namespace, result: Result, note: str, others: Counter[str], *, sized: bool
+) -> Iterator[str]:
     if sized:
         yield f"pool: sized so that the trace loads it to {setup.LOAD_PERCENT} %; see --slots"
     if note:
         yield f"trace: {note}"
+    if others:
+        names = ", ".join(map(repr, sorted(others)[:_NAMED])) + (" …" if len(others) > _NAMED else "")
+        yield f"trace: runs of other pools, left out: {others.total():,}, of {names}"
     teams = {team for team, _ in result.parts}
     for team, _ in _each([*options.weights, *options.limit]):
         if team not in teams:

@@ -32,6 +32,7 @@ def _run(record: AgentJobRecord) -> dict[str, Any]:
         "team": record.team,
         "priority": record.priority,
         "pool": record.pool,
+        "deleting": record.deleting,
         "phase": record.status.phase,
         "reason": record.status.reason,
     }

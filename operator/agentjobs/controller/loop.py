@@ -28,6 +28,7 @@ from agentjobs.controller.state import State
 from agentjobs.controller.statuses import Statuses
 from agentjobs.controller.telling import QUIET, next_word
 from agentjobs.scheduling.policies import Policy
+from agentjobs.scheduling.pool import Pool
 
 _log = logging.getLogger(__name__)
 
@@ -89,6 +90,7 @@ class Loop:
         self._leadership = leadership
         self._capacity_dirty = False  # what nodes offer is worked out once a cycle, however many pods changed
         self._timers: list[tuple[int, str]] = []
+        self._faults: dict[str, str] = {}  # by pool, the last one that was logged
 
     async def run(self) -> None:
         """Run until cancelled."""
@@ -205,17 +207,25 @@ class Loop:
 
     def _decide(self, name: str, now: int, touched: set[str]) -> int | None:
         pool = self.state.pools[name]
+        self._note_fault(pool, looked=False)  # what it said since the last look, when it was asked why
         plan = pool.decide(now)
         for start in plan.starts:
             touched.add(self.state.decide(start).uid)
-        if pool.fault:
-            _log.error("pool %s: %s", name, pool.fault)
-            metrics.POLICY_FAULTS.labels(name).inc()
+        self._note_fault(pool, looked=True)
         metrics.PENDING.labels(name).set(pool.waiting)
         metrics.HELD.labels(name).set(pool.books.held.slots)
         for outcome, count in pool.promises.outcomes.items():
             metrics.PROMISES.labels(name, outcome).set(count)
         return plan.look_again
+
+    def _note_fault(self, pool: Pool, *, looked: bool) -> None:
+        """Count what a policy did wrong, and log it unless that is the same as the last time."""
+        new = pool.fault != self._faults.get(pool.name)
+        if pool.fault and (looked or new):
+            metrics.POLICY_FAULTS.labels(pool.name).inc()
+        if pool.fault and new:
+            _log.error("pool %s: %s", pool.name, pool.fault)
+            self._faults[pool.name] = pool.fault
 
     def _ask(self, run: Run, now: int) -> None:
         """Ask the writer for what a run needs now, and set its clock for what it will need later."""

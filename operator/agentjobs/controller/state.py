@@ -215,8 +215,7 @@ class State:
 
     def promise(self, run: Run) -> int | None:
         """Return when a waiting run starts at the latest; None where nothing was promised."""
-        held = self.pool_of(run).books.reservation if run.waits else None
-        return held.before if held is not None and held.uid == run.uid else None
+        return self.pool_of(run).promise(run.uid) if run.waits else None
 
     def decide(self, start: Start) -> Run:
         """Note that a waiting run starts now, and return it."""

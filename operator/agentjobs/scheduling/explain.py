@@ -129,7 +129,7 @@ def _reservation(rulebook: Rulebook, books: Books, run: Run, now: int) -> Wait |
         message = f"would leave too little of the team's limit to {holder}, which holds the reservation"
         return Wait(WaitReason.BEHIND_RESERVATION, message)
     message = f"would delay {holder}, which holds the reservation"
-    longest = rulebook.booking.longest(books, now) or 0
+    longest = rulebook.booking.longest(books, now)
     if longest < LEAST_TIMEOUT_SECONDS:
         return Wait(WaitReason.BEHIND_RESERVATION, message)
     message += f"; would start now with timeoutSeconds ≤ {longest}"

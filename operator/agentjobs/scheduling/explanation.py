@@ -45,8 +45,9 @@ class Explanation:
     """Why a run waits and what comes next.
 
     Attributes:
-        place_in_team: 1 for the next of its team and class.
-        place: 1 for the next of all, if teams take turns and every run takes one slot; a count, no promise.
+        place_in_team: 1 for the next of its team and class; None where it is in no line.
+        place: 1 for the next of all, if every run takes one slot; a count, no promise. None where it is in no
+            line, or teams do not take turns by this policy.
         wait: the rule that stops it; None when it would start at the next look.
         unblocks: what would let it start.
         went_ahead: the last less urgent or younger run that started while this one waited; "" for none.
@@ -54,8 +55,8 @@ class Explanation:
         hole_seconds: it would start now with a timeout of at most this; None where no hole is on offer.
     """
 
-    place_in_team: int
-    place: int
+    place_in_team: int | None
+    place: int | None
     wait: Wait | None
     unblocks: str
     went_ahead: str
@@ -93,14 +94,13 @@ def unblocks(books: Books, run: Run, wait: Wait | None) -> str:
 
 
 def place_in_team(books: Books, run: Run) -> int:
-    """Return a place in the line of a team and class, 1 for the next; also for one that is set aside."""
-    line = books.teams[run.team].lines.get(run.weight) if run.team in books.teams else None
-    return 1 + (line.place(run) if line is not None else 0)
+    """Return a place in the line of a team and class, 1 for the next."""
+    return 1 + books.teams[run.team].lines[run.weight].place(run)
 
 
 def place(books: Books, run: Run) -> int:
     """Return a run's place among all, counting that within a class teams take turns by their weight."""
-    mine = books.team(run.team)
+    mine = books.teams[run.team]
     turn = mine.live + place_in_team(books, run) - 1
     ahead = 0
     for team in books.teams.values():

@@ -23,6 +23,7 @@ class FairShare:
     """Proposes starts in the order of the rules; keeps what it derives from the books in step with them."""
 
     name: ClassVar[str] = "fair-share"
+    takes_turns: ClassVar[bool] = True
 
     _lineup: Lineup  # made anew when settings or capacity changed, the first time at the first look
 

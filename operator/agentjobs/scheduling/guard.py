@@ -33,6 +33,7 @@ class Guard:
     Attributes:
         fault: what the policy did wrong at the last look; "" for nothing.
         misspoke: what was wrong with an answer since, when it was asked why; likewise.
+        takes_turns: whether it says of itself that teams take turns, as they do by fair-share.
     """
 
     def __init__(self, policy: Policy, books: Books) -> None:
@@ -40,6 +41,7 @@ class Guard:
         self._policy: _Asked = policy
         self._books = books
         self._who = f"policy {_name(policy)}"
+        self.takes_turns = getattr(policy, "takes_turns", False) is True
 
     def starts(self, now: int) -> Iterator[Start]:
         """Yield what the policy proposes, as long as it may be; each must be admitted before the next."""

@@ -20,7 +20,7 @@ _NEWCOMER = ""  # stands for every team that has no books yet; no id is empty
 
 
 class Pool:
-    """Bookkeeping and decisions of one pool; free of I/O, and the time is an argument.
+    """Bookkeeping and decisions of one pool; free of I/O. `now` is microseconds since the epoch.
 
     A run is known as waiting or as holding, never as both. One that may not start at all (its team is not
     admitted, it is in back-off, it never fits) is set aside: it leaves its line and returns to its old place.
@@ -128,9 +128,6 @@ class Pool:
         """Return what starts now; those runs hold from this moment on.
 
         A policy that raises, or proposes what must not start, is stopped there; `fault` says what it did.
-
-        Args:
-            now: microseconds since the epoch.
         """
         self._looked = now
         if self._aside.end_back_offs(now):
@@ -149,7 +146,9 @@ class Pool:
 
     def why(self, uid: str, now: int) -> Wait | None:
         """Return why a run waits; None when it does not wait here, or would start at the next look."""
-        return self._why(uid, now, left=self._is_settled(now))
+        wait, run = self._why(uid, now, left=self._is_settled(now)), self.books.waiting.get(uid)
+        ahead = self._started.ahead_of(run) if run else ""
+        return wait._replace(message=f"{wait.message}; {ahead} went ahead") if wait and ahead else wait
 
     def _why(self, uid: str, now: int, *, left: bool) -> Wait | None:
         """Say why; of a run that was left in line, a policy's silence does not mean that it would start."""
@@ -166,27 +165,29 @@ class Pool:
         if self._guard.fault:
             return Wait(WaitReason.HELD_BACK, self._guard.fault)
         wait = self._guard.why(run, now) or explain.lack(self.books, run)
-        if wait is None and left:
-            wait = self._guard.silence
-        ahead = self._started.ahead_of(run)
-        return wait._replace(message=f"{wait.message}; {ahead} went ahead") if wait and ahead else wait
+        return self._guard.silence if wait is None and left else wait
 
     def explain(self, uid: str, now: int) -> Explanation | None:
         """Return everything that can be said of a run that waits; None when it does not wait here."""
-        aside, run = self._aside.runs.get(uid), self.books.waiting.get(uid)
-        run = aside[0] if aside is not None else run
+        lined = self.books.waiting.get(uid)
+        run = lined or self._aside.runs.get(uid, (None,))[0]
         if run is None:
             return None
-        wait, held = self.why(uid, now), self.books.reservation
+        wait = self._why(uid, now, left=self._is_settled(now))
         return Explanation(
-            place_in_team=explanation.place_in_team(self.books, run),
-            place=explanation.place(self.books, run),
+            place_in_team=explanation.place_in_team(self.books, lined) if lined else None,
+            place=explanation.place(self.books, lined) if lined and self._guard.takes_turns else None,
             wait=wait,
             unblocks=explanation.unblocks(self.books, run, wait),
             went_ahead=self._started.ahead_of(run),
-            starts_before=held.before if held is not None and held.uid == uid else None,
+            starts_before=self.promise(uid),
             hole_seconds=wait.hole_seconds if wait is not None else None,
         )
+
+    def promise(self, uid: str) -> int | None:
+        """Return when a run starts at the latest; None where that is not promised, or nothing starts."""
+        held = self.books.reservation if self.exists and not self.books.settings.on_hold else None
+        return held.before if held is not None and held.uid == uid else None
 
     def preview(self, run: Run, now: int) -> tuple[int, Wait | None]:
         """Return what would become of a run that is not here: what goes before it, and why it would wait.

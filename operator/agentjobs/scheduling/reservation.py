@@ -185,22 +185,23 @@ class Booking:
             fitting = [] if full else [request for request in books.asked if books.has_room(request)]
             self._openings = {}
             if fitting:
-                seen, longest = self.outlook(books, now), self.longest(books, now) or 0
+                seen, longest = self.outlook(books, now), self.longest(books, now)
                 assert seen is not None
                 self._openings = {
                     request: None if beside(books, request, seen) else longest for request in fitting
                 }
         return self._openings
 
-    def longest(self, books: Books, now: int) -> int | None:
-        """Return the longest timeout, in seconds, with which a run would start now in the hole before S."""
+    def longest(self, books: Books, now: int) -> int:
+        """Return the longest timeout, in seconds, with which a run would start now in the hole before S.
+
+        Where there is no hole, nothing is as short.
+        """
         seen = self.outlook(books, now)
         if seen is None:
-            return None
-        seconds = (
-            (seen.at - max(now, books.last_scheduled + 1)) // SECOND - GRACE_SECONDS - LEAST_START_SECONDS
-        )
-        return seconds if seconds > 0 else None
+            return 0
+        decided = max(now, books.last_scheduled + 1)
+        return (seen.at - decided) // SECOND - GRACE_SECONDS - LEAST_START_SECONDS
 
 
 def _is_stopped(books: Books, run: Run) -> bool:

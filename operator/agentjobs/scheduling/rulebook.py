@@ -16,19 +16,20 @@ class Rulebook:
     """Judges heads; keeps what rule 5 keeps for each team.
 
     Attributes:
-        standing: what settings and capacity mean in numbers; set by the first `renew`.
+        standing: what settings and capacity mean in numbers.
+        kept_total: what rule 5 keeps for all teams together.
         booking: the reservation (rule 7).
         known: whether a team has the pool to itself (rule 4).
-        kept_total: what rule 5 keeps for all teams together.
     """
 
+    # Made anew when settings or capacity changed, the first time at the first look.
     standing: Standing
+    kept_total: Amounts
+    _kept: dict[str, Amounts]  # by team
 
     def __init__(self) -> None:
         self.booking = Booking()
         self.known = Known()
-        self.kept_total = NOTHING
-        self._kept: dict[str, Amounts] = {}  # by team
 
     # -- keeping in step -------------------------------------------------------------------------
 

@@ -82,12 +82,14 @@ def read_jsonl(lines: TextIO, file: str, pool_name: str | None) -> Trace:
             value=pool_name,
         )
     pool = pools[name].spec if name in pools else None
+    others = Counter[str]()
     return Trace(
-        in_order(_runs(chain(first, rows), name), "submitted"),
+        in_order(_runs(chain(first, rows), name, others), "submitted"),
         name,
         pool,
         {team: resource.spec for team, resource in teams.items()},
         _NODES.format(name) if pool and pool.capacity and pool.capacity.nodes is not None else "",
+        others,
     )
 
 
@@ -159,12 +161,16 @@ def _put(known: dict[str, _Resource], name: str, resource: _Resource, row: Row) 
     known[name] = resource
 
 
-def _runs(rows: Iterable[Row], pool_name: str) -> Iterator[tuple[Row, TraceRun]]:
+def _runs(rows: Iterable[Row], pool_name: str, others: Counter[str]) -> Iterator[tuple[Row, TraceRun]]:
+    """Yield the runs of a pool; count those of others."""
     for row in rows:
         if "kind" in row.values:
             raise row.error("kind", "stands below a run", "put pools and teams first")
-        if row.text("pool", default="default") == pool_name:
+        pool = row.text("pool", default="default")
+        if pool == pool_name:
             yield row, _run(row)
+        else:
+            others[pool] += 1
 
 
 def _run(row: Row) -> TraceRun:

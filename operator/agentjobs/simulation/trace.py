@@ -6,6 +6,7 @@ Readers yield one run at a time and keep none, so the length of a trace does not
 from __future__ import annotations
 
 import zlib
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple, TextIO
@@ -53,6 +54,7 @@ class Trace:
         teams: by team id, those that have settings.
         runs: can be read once.
         note: what the trace does not say, and what the reader chose instead.
+        others: by pool, runs of other pools, which are left out; counted as the runs are read.
     """
 
     runs: Iterator[TraceRun]
@@ -60,6 +62,7 @@ class Trace:
     pool: AgentPoolSpec | None = None
     teams: Mapping[str, AgentTeamSpec] = field(default_factory=dict)
     note: str = ""
+    others: Counter[str] = field(default_factory=Counter)
 
 
 def chosen_class(row: str) -> Priority:

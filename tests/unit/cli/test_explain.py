@@ -18,6 +18,7 @@ RUN = {
     "team": "blue",
     "priority": "default",
     "pool": "p",
+    "deleting": False,
     "phase": "PENDING",
     "reason": "TeamShare",
 }
@@ -115,6 +116,24 @@ def test_one_that_does_not_wait(operator: Operator, capsys: pytest.CaptureFixtur
         "default/blue-7 of team blue, default, pool p does not wait: RUNNING (AgentRunning)\n"
     )
     assert operator.asked == ["/explain/a%2Fb/blue-7"]
+
+
+def test_one_that_is_being_deleted(operator: Operator, capsys: pytest.CaptureFixture[str]) -> None:
+    operator.says({**RUN, "deleting": True})
+    assert main(["explain", "blue-7"]) == 0
+    assert capsys.readouterr().out.endswith(" pool p does not wait: it is being deleted\n")
+
+
+@pytest.mark.parametrize(
+    ("changes", "place"),
+    [({"place": None}, ["  place   2 in its team and class"]), ({"placeInTeam": None, "place": None}, [])],
+)
+def test_places_that_are_not_known(
+    operator: Operator, changes: dict[str, Any], place: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    operator.says({**RUN, "waits": {**WAITS, **changes}})
+    assert main(["explain", "blue-7"]) == 0
+    assert [line for line in capsys.readouterr().out.splitlines() if "place" in line] == place
 
 
 def test_json_is_what_the_operator_says(operator: Operator, capsys: pytest.CaptureFixture[str]) -> None:

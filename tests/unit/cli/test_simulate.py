@@ -147,6 +147,14 @@ def test_what_cannot_be_done_is_told_in_a_line(
     assert words in capsys.readouterr().err
 
 
+def test_runs_of_other_pools_are_told_of(trace: str, capsys: pytest.CaptureFixture[str]) -> None:
+    path = Path(trace)
+    run = {"run": "x", "team": "a", "pool": "gone", "submitted": 0, "runSeconds": 1}
+    path.write_text(path.read_text() + f"{json.dumps(run)}\n" * 2)
+    assert main(["simulate", trace]) == 0
+    assert "trace: runs of other pools, left out: 2, of 'gone'\n" in capsys.readouterr().err
+
+
 def test_a_limit_below_what_the_trace_guarantees_is_an_error(
     trace: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -33,6 +33,7 @@ async def test_a_run_that_waits_and_others() -> None:
             "team": "blue",
             "priority": "default",
             "pool": "default",
+            "deleting": False,
             "phase": "RUNNING",
             "reason": cluster.status("first")["reason"],
         }

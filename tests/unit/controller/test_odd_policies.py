@@ -54,7 +54,9 @@ def reserves_for_ever(books: Books) -> Iterator[Start]:
     ],
 )
 @in_virtual_time
-async def test_the_operator_stands_and_says_what_was_wrong(propose: Any, why: Any, message: str) -> None:
+async def test_the_operator_stands_and_says_what_was_wrong(
+    propose: Any, why: Any, message: str, caplog: pytest.LogCaptureFixture
+) -> None:
     cluster = Cluster()
     cluster.pool("other", maxConcurrency=1)
     cluster.make_policy = odd_and_good(Odd(propose, lambda _: why))
@@ -72,6 +74,12 @@ async def test_the_operator_stands_and_says_what_was_wrong(propose: Any, why: An
         assert len(cluster.loop.state.pools) == 2
         run = Run("new", "d", "gold", 50, False, clock(), 99, Amounts(1), 60)
         assert forecast(pool, run, 0, clock()).startswith(f"waits: HeldBack: {message}")
+        # Once, not at every look; silence is no fault.
+        cluster.submit("blue-2")
+        await cluster.calm()
+        logged = [text for text in caplog.messages if text.startswith("pool default: ")]
+        assert [text.startswith(f"pool default: {message}") for text in logged] == [True] * len(set(logged))
+        assert bool(logged) == ("gives no reason" not in message)
 
 
 def _counted(pool: Any) -> list[int]:

@@ -145,3 +145,12 @@ def test_a_head_that_came_to_the_front_while_it_had_no_room_starts_once_it_has()
     assert scene.look() == []
     scene.finish("b-1")
     assert scene.look() == ["a-2"]
+
+
+def test_the_limit_of_another_team_than_the_holder_s_is_its_own_matter() -> None:
+    scene = Scene(slots=8, gpus=4, teams={"b": team(limit=Bounds(1, None, None, 0))})
+    scene.running("c-1", amounts(gpus=4), ends_in=1_800)
+    scene.submit("a-1", request=amounts(gpus=4))
+    scene.submit("b-1", timeout=7_200)
+    assert scene.look() == ["b-1"]
+    assert scene.promise == ("a-1", 1_800)

@@ -4,6 +4,7 @@ import pytest
 
 from agentjobs.scheduling.explanation import Explanation, unblocks
 from agentjobs.scheduling.model import SECOND, Wait, WaitReason
+from agentjobs.scheduling.policies import Fifo
 from agentjobs.scheduling.resources import Amounts
 from tests.unit.scheduling.scene import CRITICAL, DEFAULT, HIGH, LOW, START, Scene, amounts, team
 
@@ -14,7 +15,7 @@ def explain(scene: Scene, name: str) -> Explanation:
     return found
 
 
-def places(scene: Scene, *names: str) -> list[tuple[int, int]]:
+def places(scene: Scene, *names: str) -> list[tuple[int | None, int | None]]:
     return [(found.place_in_team, found.place) for found in (explain(scene, name) for name in names)]
 
 
@@ -61,8 +62,32 @@ def test_of_teams_whose_turns_fall_together_the_one_served_longest_ago_is_first(
 def test_the_place_of_one_that_is_set_aside_and_of_nobody() -> None:
     scene = Scene(slots=1)
     scene.submit("blue-1", request=amounts(2))
-    assert places(scene, "blue-1") == [(1, 1)]
+    assert places(scene, "blue-1") == [(None, None)]
     assert scene.pool.explain("nobody", START) is None
+
+
+def test_where_teams_take_no_turns_there_is_no_place_among_all() -> None:
+    scene = Scene(Fifo(), slots=1)
+    scene.submit("blue-1", count=2)
+    scene.submit("red-1", CRITICAL)
+    assert places(scene, "blue-2", "red-1") == [(2, None), (1, None)]
+
+
+def test_nothing_is_promised_where_nothing_starts() -> None:
+    scene = Scene(slots=1)
+    scene.running("blue-1")
+    scene.submit("red-1")
+    assert scene.look() == []
+    promised = explain(scene, "red-1").starts_before
+    assert promised is not None
+    scene.configure(on_hold=True)
+    scene.look()
+    assert explain(scene, "red-1").starts_before is None
+    scene.configure(on_hold=False)
+    scene.look()
+    assert explain(scene, "red-1").starts_before == promised
+    scene.pool.retire()
+    assert explain(scene, "red-1").starts_before is None
 
 
 def test_who_went_ahead() -> None:

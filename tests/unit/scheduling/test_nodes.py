@@ -2,7 +2,7 @@
 
 import pytest
 
-from agentjobs.scheduling.nodes import Nodes
+from agentjobs.scheduling.nodes import Nodes, shrank
 from agentjobs.scheduling.resources import Amounts
 from tests.unit.scheduling.scene import CRITICAL, HIGH, Scene, amounts
 
@@ -113,3 +113,37 @@ def test_only_nodes_that_offer_less_or_go_break_a_promise(nodes: dict[str, Amoun
     scene.finish("c-1")
     assert scene.look(900) == ["a-1"]
     assert scene.pool.promises.outcomes[cause] == 1
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "lost"),
+    [
+        (None, {"n1": Amounts(0, 1)}, True),
+        ({"n1": Amounts(0, 1)}, None, True),
+        (None, None, False),
+        ({"n1": Amounts(0, 1), "n2": Amounts(0, 1)}, {"n1": Amounts(0, 2), "n2": Amounts()}, True),
+        ({"n1": Amounts(0, 1), "n2": Amounts(0, 1)}, {"n2": Amounts(0, 1), "n1": Amounts(0, 2)}, False),
+    ],
+)
+def test_what_is_lost_of_several_nodes(
+    before: dict[str, Amounts] | None, after: dict[str, Amounts] | None, lost: bool
+) -> None:
+    assert shrank(before, after) == lost
+
+
+def test_too_little_in_sum_is_told_where_a_node_could_hold_the_run() -> None:
+    scene = Scene(nodes={"n1": Amounts(0, 2_000), "n2": Amounts(0, 3_000)})
+    scene.running("blue-1", amounts(cpu=2_000), node="n1")
+    scene.running("blue-2", amounts(cpu=1_000), node="n2")
+    scene.submit("red-1", request=amounts(cpu=2_500))
+    assert scene.look() == []
+    assert scene.why("red-1") == "InsufficientCPU"
+    assert scene.message("red-1") == "needs 2500 millicores of CPU; 3000 of 5000 are held"
+
+
+def test_too_few_slots_are_told_also_where_no_node_could_hold_the_run() -> None:
+    scene = Scene(slots=1, nodes={"n1": Amounts(0, 2_000)})
+    scene.running("blue-1", node="n1")
+    scene.submit("red-1", request=amounts(cpu=2_500))
+    assert scene.look() == []
+    assert scene.message("red-1") == "needs 1 slot; 1 of 1 are held"

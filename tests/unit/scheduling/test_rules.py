@@ -279,3 +279,13 @@ def test_nothing_is_kept_for_a_run_that_no_node_could_ever_hold() -> None:
     scene.submit("b-1", request=amounts(gpus=2))
     assert scene.look() == ["b-1"]
     assert scene.why("a-1") in ("InsufficientGPU", "NoNodeFits")
+
+
+def test_nothing_is_kept_any_more_for_a_team_that_has_lost_its_guarantee() -> None:
+    scene = Scene(slots=1, gpus=0, teams={"g": team(guaranteed=amounts(1))})
+    scene.running("z-1", amounts(0))
+    scene.submit("b-1")
+    scene.submit("g-1", request=amounts(1, gpus=0), timeout=600)
+    scene.configure(on_hold=True)
+    scene.configure(on_hold=False, teams={})
+    assert scene.look() == ["b-1"]
