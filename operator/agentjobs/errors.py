@@ -37,7 +37,7 @@ class TraceError(AgentJobsError):
     def __init__(
         self, file: str, rule: str, way_out: str, *, line: int = 0, column: str = "", value: object = None
     ) -> None:
-        place = f"{file}{f', line {line:,}' if line else ''}{f', {_plain(column)}' if column else ''}"
+        place = f"{file}{f', line {line:,}' if line else ''}{f', {_short(column)}' if column else ''}"
         found = "" if value is None else f"{_clipped(value)} "
         super().__init__(f"{place}: {found}{rule}; {way_out}")
         self.line = line
@@ -97,9 +97,13 @@ class ApiError(AgentJobsError):
         return self.status == 403 and "exceeded quota" in self.message
 
 
-def _plain(text: str) -> str:
-    """Return a name for a terminal: nothing in it moves the cursor, and it is not long."""
-    clean = "".join(each if each.isprintable() else "?" for each in text)
+def plain(text: str) -> str:
+    """Return text for a terminal: nothing in it moves the cursor."""
+    return "".join(each if each.isprintable() else "?" for each in text)
+
+
+def _short(name: str) -> str:
+    clean = plain(name)
     return clean if len(clean) <= 80 else f"{clean[:77]}..."
 
 

@@ -12,7 +12,7 @@ from typing import Any
 from urllib.parse import quote
 
 from agentjobs.cli.output import standard_output
-from agentjobs.errors import OperatorError
+from agentjobs.errors import OperatorError, plain
 
 _TIMEOUT_SECONDS = 10
 _MOST_BYTES = 1_000_000
@@ -28,7 +28,7 @@ def run(options: argparse.Namespace) -> None:
     """
     found = _asked(options.operator, options.namespace, options.name)
     try:
-        lines = [json.dumps(found, indent=2)] if options.json else [_plain(line) for line in _lines(found)]
+        lines = [json.dumps(found, indent=2)] if options.json else [plain(line) for line in _lines(found)]
     except (KeyError, TypeError) as error:
         raise OperatorError(f"{options.operator} is not the operator of this version: {error!r}") from error
     with standard_output() as out:
@@ -88,10 +88,6 @@ def _lines(found: dict[str, Any]) -> Iterator[str]:
     if waits["wentAhead"]:
         yield f"  ahead   {waits['wentAhead']} started while it waited"
     yield f"  starts  {_promise(waits)}"
-
-
-def _plain(line: str) -> str:
-    return "".join(each if each.isprintable() else "?" for each in line)
 
 
 def _promise(waits: dict[str, Any]) -> str:

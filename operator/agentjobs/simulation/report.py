@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from agentjobs.apis.agentjob import Priority
+from agentjobs.errors import plain
 from agentjobs.scheduling.model import SECOND
 from agentjobs.scheduling.resources import Bounds
 from agentjobs.simulation.ranks import at_ranks
@@ -147,7 +148,7 @@ def _part(part: Part) -> dict[str, Any]:
 
 def _plain(name: str) -> Text:
     """Return a name as it is: without markup, and nothing in it moves the cursor."""
-    return Text("".join(each if each.isprintable() else "?" for each in name))
+    return Text(plain(name))
 
 
 def _amount(name: str, top: int) -> str:
